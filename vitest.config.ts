@@ -1,0 +1,17 @@
+import { defineConfig } from "vitest/config";
+
+const conditions = ["rowhouse-source"];
+
+export default defineConfig({
+  resolve: { conditions },
+  ssr: { resolve: { conditions, externalConditions: conditions } },
+  test: {
+    include: ["test/**/*.test.ts", "examples/**/*.test.ts"],
+    globalSetup: ["test/global-setup.ts"],
+    // Each test file has a database of its own, so files run side by side.
+    pool: "forks",
+    maxWorkers: 3,
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+  },
+});

@@ -1,0 +1,43 @@
+import type { Database, TenantDb, TransactionOptions } from "../database/types.ts";
+import { TenantMismatch } from "../errors.ts";
+import type { TenantContext } from "./context.ts";
+import type { Registry } from "./registry.ts";
+
+/** The one door to tenant rows outside a request. */
+export type WithTenant = <Result>(
+  tenantId: string,
+  work: (db: TenantDb) => Promise<Result>,
+  options?: TransactionOptions,
+) => Promise<Result>;
+
+/**
+ * Makes `withTenant(tenantId, work)`: runs `work` in a transaction of that tenant and commits when it resolves.
+ * Inside another transaction of the same tenant it joins as a savepoint; inside one of another tenant it is refused.
+ * It throws what `work` throws (after ROLLBACK), and TenantNotFound, TenantSuspended, TenantMismatch, TransactionAborted,
+ * CommitUnknown.
+ */
+export function createWithTenant(database: Database, registry: Registry, context: TenantContext): WithTenant {
+  return async function withTenant(tenantId, work, options) {
+    const outer = context.tryCurrent();
+    if (outer?.transaction && outer.tenant.id !== tenantId) {
+      throw new TenantMismatch(
+        `A transaction of tenant ${outer.tenant.id} is open here, so one of tenant ${tenantId} cannot begin inside it. ` +
+          "End the outer one first.",
+      );
+    }
+    if (outer?.transaction?.isOpen) return outer.transaction.savepoint(work);
+    const tenant = await registry.tenant({ by: "id", id: tenantId });
+    const transaction = database.open(tenant, options);
+    return context.run({ tenant, principal: outer?.principal, transaction }, async () => {
+      let result;
+      try {
+        result = await work(transaction.db);
+      } catch (error) {
+        await transaction.rollback();
+        throw error;
+      }
+      await transaction.commit();
+      return result;
+    });
+  };
+}

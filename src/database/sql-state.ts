@@ -64,8 +64,7 @@ const BY_SQLSTATE: Record<string, Translate> = {
     new ForeignKeyViolation("A row it refers to does not exist, or is still referred to.", constraint(error)),
   "23514": (error) => new CheckViolation("A value breaks a rule of the table.", constraint(error)),
   "23P01": (error) => new CheckViolation("The row overlaps with an existing one.", constraint(error)),
-  "23502": (error) =>
-    new DataInvalid(`Column "${error.column ?? "?"}" needs a value.`, { cause: error }),
+  "23502": (error) => new DataInvalid(`Column "${error.column ?? "?"}" needs a value.`, { cause: error }),
   "25006": (error) =>
     new ReadOnlyTransaction(
       'The transaction is READ ONLY, as GET and HEAD are by default. Give the route `transaction: "read write"`.',
@@ -106,6 +105,25 @@ export function isServerAnswer(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError && error.code !== undefined;
 }
 
+/** What pg says when there is no connection any more; it has no codes for these. */
+const DRIVER_FAREWELLS = [
+  "Connection terminated",
+  "Client has encountered a connection error",
+  "Client was closed",
+  "Query read timeout",
+];
+
+/** True when the error means that the connection is no more: a broken socket, or the server's farewell. */
+export function isConnectionGone(error: unknown): boolean {
+  if (isServerAnswer(error)) {
+    const code = error.code ?? "";
+    return code.startsWith("08") || code.startsWith("57P0") || code === "25P03" || code === "25P04";
+  }
+  if (!(error instanceof Error)) return false;
+  const isSystemError = "syscall" in error || "errno" in error;
+  return isSystemError || DRIVER_FAREWELLS.some((farewell) => error.message.startsWith(farewell));
+}
+
 /**
  * Turns whatever the driver threw into one of Rowhouse's errors, with the driver's own as `cause`.
  * Messages carry no values of rows: those stay in the cause, for the log.
@@ -118,9 +136,12 @@ export function fromDatabaseError(error: unknown, action: DatabaseAction): Rowho
         cause: error,
       });
     }
-    return new ConnectionLost("The connection to PostgreSQL was lost. The transaction was rolled back; try again.", {
-      cause: error,
-    });
+    if (isConnectionGone(error)) {
+      return new ConnectionLost("The connection to PostgreSQL was lost. The transaction was rolled back; try again.", {
+        cause: error,
+      });
+    }
+    return new QueryFailed("The statement could not be sent: one of its values has no form in SQL.", { cause: error });
   }
   const code = error.code ?? "";
   if (isCachedPlanChanged(error)) {

@@ -19,13 +19,14 @@ export type WithTenant = <Result>(
 export function createWithTenant(database: Database, registry: Registry, context: TenantContext): WithTenant {
   return async function withTenant(tenantId, work, options) {
     const outer = context.tryCurrent();
-    if (outer?.transaction && outer.tenant.id !== tenantId) {
+    const joined = outer?.transaction?.isOpen ? outer.transaction : undefined;
+    if (joined && joined.tenant.id !== tenantId) {
       throw new TenantMismatch(
-        `A transaction of tenant ${outer.tenant.id} is open here, so one of tenant ${tenantId} cannot begin inside it. ` +
+        `A transaction of tenant ${joined.tenant.id} is open here, so one of tenant ${tenantId} cannot begin inside it. ` +
           "End the outer one first.",
       );
     }
-    if (outer?.transaction?.isOpen) return outer.transaction.savepoint(work);
+    if (joined) return joined.savepoint(work);
     const tenant = await registry.tenant({ by: "id", id: tenantId });
     const transaction = database.open(tenant, options);
     return context.run({ tenant, principal: outer?.principal, transaction }, async () => {

@@ -1,0 +1,134 @@
+import pg from "pg";
+import { PoolExhausted } from "../errors.ts";
+import { fromDatabaseError } from "./sql-state.ts";
+
+/** One statement for the driver. */
+export interface SqlStatement {
+  readonly text: string;
+  readonly values?: readonly unknown[] | undefined;
+  /** Set for a statement that repeats: it is parsed and planned once a connection. */
+  readonly name?: string | undefined;
+  readonly rowMode?: "array" | undefined;
+  readonly types?: pg.CustomTypesConfig | undefined;
+}
+
+export interface SqlResult {
+  readonly command: string;
+  readonly rowCount: number | null;
+  readonly rows: unknown[];
+}
+
+/** One connection, lent. Statements are sent at once, without waiting for the answers of those before (pipelining). */
+export interface Session {
+  /** The driver's own errors come out raw: only the transaction knows what they mean. */
+  send(statement: SqlStatement): Promise<SqlResult>;
+  /** Collects what is sent inside `write` into one packet. */
+  inOneFlight<Result>(write: () => Result): Result;
+  /** True once the connection is known to be gone. */
+  isLost(): boolean;
+  /** The names of the statements that were prepared on this connection. */
+  readonly statements: Set<string>;
+  /** Gives the connection back if it stands outside any transaction, and destroys it otherwise. */
+  release(): void;
+  /** Closes the connection instead of giving it back. */
+  destroy(): void;
+}
+
+export interface PoolOptions {
+  readonly url: string;
+  /** Connections at the most. */
+  readonly size: number;
+  readonly applicationName: string;
+  /** Called for errors of idle connections, which nobody awaits. */
+  readonly onError: (error: unknown) => void;
+}
+
+export interface Pool {
+  /** @throws PoolExhausted, DatabaseUnavailable */
+  acquire(): Promise<Session>;
+  end(): Promise<void>;
+}
+
+/** How long to wait for a free connection, or for a new one to be made, in milliseconds. */
+const ACQUIRE_TIMEOUT_MS = 5_000;
+/** A server that says nothing for so long is taken for gone: above every statement_timeout we set, in milliseconds. */
+const SILENCE_TIMEOUT_MS = 60_000;
+/** Connections are renewed at this age, in seconds, so that memory of old plans is given back. */
+const CONNECTION_LIFETIME_S = 3_600;
+
+/** pg's typings leave out what pipelining needs; these are its documented properties. */
+type PipelinedClient = pg.PoolClient & {
+  getTransactionStatus(): "I" | "T" | "E" | null;
+  readonly connection: { readonly stream: { cork(): void; uncork(): void } };
+};
+
+/**
+ * Makes the pool of application connections. It stays inside `database/`: whoever holds a raw connection could read
+ * without a tenant.
+ */
+export function createPool(options: PoolOptions): Pool {
+  const config: pg.PoolConfig & { pipeline: boolean } = {
+    connectionString: options.url,
+    max: options.size,
+    application_name: options.applicationName,
+    keepAlive: true,
+    pipeline: true,
+    connectionTimeoutMillis: ACQUIRE_TIMEOUT_MS,
+    query_timeout: SILENCE_TIMEOUT_MS,
+    maxLifetimeSeconds: CONNECTION_LIFETIME_S,
+  };
+  const pool = new pg.Pool(config);
+  const lost = new WeakSet<pg.PoolClient>();
+  const statements = new WeakMap<pg.PoolClient, Set<string>>();
+  // Without these listeners a connection that breaks while nobody waits on it would end the process.
+  pool.on("error", (error: Error & { client?: unknown }) => {
+    // The driver hangs the whole client on it, connection settings included: nothing for a log.
+    delete error.client;
+    options.onError(error);
+  });
+  pool.on("connect", (client) => {
+    statements.set(client, new Set());
+    client.on("error", () => lost.add(client));
+    client.on("end", () => lost.add(client));
+  });
+
+  return {
+    async acquire() {
+      let client: PipelinedClient;
+      try {
+        client = (await pool.connect()) as PipelinedClient;
+      } catch (error) {
+        if (error instanceof Error && error.message === "timeout exceeded when trying to connect") {
+          throw new PoolExhausted(
+            `All ${options.size} connections stayed busy for ${ACQUIRE_TIMEOUT_MS / 1000} s. ` +
+              "Look for slow transactions, or raise ROWHOUSE_POOL_SIZE.",
+            { cause: error },
+          );
+        }
+        throw fromDatabaseError(error, "connect");
+      }
+      return lend(client, lost, statements.get(client) ?? new Set());
+    },
+    end: () => pool.end(),
+  };
+}
+
+function lend(client: PipelinedClient, lost: WeakSet<pg.PoolClient>, statements: Set<string>): Session {
+  const isLost = () => lost.has(client);
+  const stream = client.connection.stream;
+  return {
+    statements,
+    isLost,
+    send: (statement) => client.query(statement as pg.QueryConfig),
+    inOneFlight(write) {
+      stream.cork();
+      try {
+        return write();
+      } finally {
+        stream.uncork();
+      }
+    },
+    release: () => client.release(isLost() || client.getTransactionStatus() !== "I"),
+    destroy: () => client.release(true),
+  };
+}

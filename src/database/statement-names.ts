@@ -1,0 +1,42 @@
+import { LRUCache } from "lru-cache";
+import type { Session, SqlStatement } from "./pool.ts";
+
+/** Texts remembered in a process; beyond it the least used is forgotten and merely counts from zero again. */
+const REMEMBERED_TEXTS = 2_000;
+/** Named statements on one connection; beyond it new texts stay unnamed until the connection is renewed. */
+const NAMED_PER_CONNECTION = 250;
+
+/** Gives a name to SQL text that repeats, so that PostgreSQL parses and plans it once a connection. */
+export interface StatementNames {
+  /**
+   * @param key what else the plan depends on: the same text means other tables in another placement
+   * @returns the statement, named when it repeats and the connection has room
+   */
+  name(statement: SqlStatement, session: Session, key: string): SqlStatement;
+  /** Forgets all names: after a migration the old plans are wrong. */
+  renew(): void;
+}
+
+/** @param enabled false behind a pooler that does not keep prepared statements apart (PgBouncer before 1.21) */
+export function createStatementNames(enabled: boolean): StatementNames {
+  const seen = new LRUCache<string, { name: string | undefined }>({ max: REMEMBERED_TEXTS });
+  let counter = 0;
+  return {
+    name(statement, session, key) {
+      if (!enabled) return statement;
+      const entryKey = `${key}\n${statement.text}`;
+      const entry = seen.get(entryKey);
+      if (entry === undefined) {
+        seen.set(entryKey, { name: undefined });
+        return statement;
+      }
+      entry.name ??= `rh_${++counter}`;
+      if (!session.statements.has(entry.name)) {
+        if (session.statements.size >= NAMED_PER_CONNECTION) return statement;
+        session.statements.add(entry.name);
+      }
+      return { ...statement, name: entry.name };
+    },
+    renew: () => seen.clear(),
+  };
+}

@@ -1,0 +1,188 @@
+import type { AsyncLocalStorage } from "node:async_hooks";
+import { CommitUnknown, ConnectionLost, TransactionAborted, TransactionClosed } from "../errors.ts";
+import type { StatementRunner } from "./drizzle-transaction.ts";
+import { type Begun, type Flight, type FlightDeps, statementKey, takeOff } from "./first-flight.ts";
+import type { SqlResult, SqlStatement } from "./pool.ts";
+import { createSavepoints, type Scope } from "./savepoints.ts";
+import { fromDatabaseError, isCachedPlanChanged, isConnectionGone } from "./sql-state.ts";
+import type { TenantDb, TenantRef, TenantTransaction, TransactionOptions } from "./types.ts";
+
+export interface TransactionDeps extends FlightDeps {
+  readonly savepoints: AsyncLocalStorage<Scope>;
+  readonly drizzle: (runner: StatementRunner) => TenantDb;
+  /** Told of failures that nobody awaits: those of afterCommit hooks. */
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * - `open` takes statements.
+ * - `closing` COMMIT was asked for: what was called before still goes out, nothing new is taken.
+ * - `ended` the connection is no longer this transaction's.
+ */
+type Phase = "open" | "closing" | "ended";
+
+const swallow = () => {};
+
+/**
+ * Opens a tenant's transaction: the heart of Rowhouse. See {@link TenantTransaction} for what it promises.
+ * Only this file sends BEGIN (through first-flight.ts), COMMIT and ROLLBACK for tenants.
+ */
+export function openTenantTransaction(
+  deps: TransactionDeps,
+  tenant: TenantRef,
+  options: TransactionOptions = {},
+): TenantTransaction {
+  let phase: Phase = "open";
+  let flight: Promise<Flight> | undefined;
+  let begun: Begun | undefined;
+  let ending: Promise<void> | undefined;
+  let queryCount = 0;
+  /** Why the database refused the first statement that it refused: the reason behind a COMMIT answered by ROLLBACK. */
+  let firstFailure: unknown;
+  const pending = new Set<Promise<unknown>>();
+  const hooks: (() => void | Promise<void>)[] = [];
+
+  const closed = (cause?: unknown) =>
+    new TransactionClosed(
+      "The transaction has ended, so it takes no more statements. Await every query before the response is sent or " +
+        "the callback returns; open a new transaction with withTenant() for work that comes later.",
+      { cause },
+    );
+
+  const savepoints = createSavepoints({
+    send,
+    track,
+    assertOpen() {
+      if (phase !== "open") throw closed();
+    },
+    current: deps.savepoints,
+    drizzle: deps.drizzle,
+  });
+
+  function track<Result>(work: Promise<Result>): Promise<Result> {
+    const done: Promise<void> = work.then(swallow, swallow).then(() => void pending.delete(done));
+    pending.add(done);
+    return work;
+  }
+
+  async function send(statement: SqlStatement): Promise<SqlResult> {
+    // Checked at the very moment of sending: a statement that left later would run in somebody else's transaction.
+    if (phase === "ended") throw closed();
+    if (!flight) return track(begin(statement));
+    if (!begun) {
+      await track(flight.then(swallow));
+      return send(statement);
+    }
+    try {
+      return await begun.session.send(deps.names.name(statement, begun.session, statementKey(tenant)));
+    } catch (error) {
+      firstFailure ??= error;
+      if (isCachedPlanChanged(error)) deps.names.renew();
+      throw fromDatabaseError(error, "query");
+    }
+  }
+
+  async function begin(statement: SqlStatement): Promise<SqlResult> {
+    flight = takeOff(deps, tenant, options, statement, () => phase !== "ended");
+    const { first, session, leave } = await flight;
+    begun = { session, leave };
+    if (first.status === "fulfilled") return first.value;
+    firstFailure = first.reason;
+    throw fromDatabaseError(first.reason, "query");
+  }
+
+  async function commit(): Promise<void> {
+    phase = "closing";
+    while (pending.size > 0) await Promise.all(pending);
+    phase = "ended";
+    if (flight) {
+      // A flight that failed has said so already; whoever swallowed that error learns here that nothing was stored.
+      await flight.catch((cause: unknown) => {
+        throw new TransactionAborted("The transaction could not begin, so nothing was stored.", { cause });
+      });
+      if (begun) await sendCommit(begun);
+    }
+    for (const hook of hooks) {
+      try {
+        await hook();
+      } catch (error) {
+        deps.onError(error);
+      }
+    }
+  }
+
+  async function sendCommit({ session, leave }: Begun): Promise<void> {
+    try {
+      if (session.isLost() || isConnectionGone(firstFailure)) {
+        throw new ConnectionLost(
+          "The connection to PostgreSQL was lost before COMMIT was sent: nothing was stored. Try again.",
+          { cause: firstFailure },
+        );
+      }
+      const answer = await session.send({ text: "commit" }).catch((error: unknown) => {
+        if (!isConnectionGone(error)) throw fromDatabaseError(error, "query");
+        throw new CommitUnknown(
+          "The connection was lost while COMMIT was under way: it may have been stored or not. " +
+            "Repeat the request with the same Idempotency-Key, or look.",
+          { cause: error },
+        );
+      });
+      if (answer.command !== "COMMIT") {
+        throw new TransactionAborted(
+          "A statement failed and its error was swallowed, so PostgreSQL rolled everything back. " +
+            "Let errors out, or wrap what may fail in db.transaction().",
+          { cause: firstFailure },
+        );
+      }
+    } finally {
+      session.release();
+      leave();
+    }
+  }
+
+  async function rollback(): Promise<void> {
+    phase = "ended";
+    await flight?.catch(swallow);
+    if (!begun) return;
+    const { session, leave } = begun;
+    await session.send({ text: "rollback" }).catch(swallow);
+    session.release();
+    leave();
+  }
+
+  const runner: StatementRunner = {
+    query(statement) {
+      queryCount++;
+      return savepoints.query(statement);
+    },
+    savepoint: savepoints.savepoint,
+  };
+  let db: TenantDb | undefined;
+  let isCommitted = false;
+
+  return {
+    tenant,
+    get db() {
+      return (db ??= deps.drizzle(runner));
+    },
+    get queryCount() {
+      return queryCount;
+    },
+    get isOpen() {
+      return phase === "open";
+    },
+    afterCommit(hook) {
+      if (phase !== "open") throw closed();
+      hooks.push(hook);
+    },
+    savepoint: savepoints.savepoint,
+    commit() {
+      if (ending) return isCommitted ? ending : ending.then(() => Promise.reject(closed()));
+      isCommitted = true;
+      return (ending = commit());
+    },
+    rollback() {
+      return (ending ??= rollback()).catch(swallow);
+    },
+  };
+}

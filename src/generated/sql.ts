@@ -3,6 +3,8 @@
 /** Paths of the embedded files. */
 export type SqlPath =
   | "db/migrations/0001_framework.sql"
+  | "db/queries/init_problems.sql"
+  | "db/queries/unsafe_existing_roles.sql"
   | "db/queries/unsafe_role.sql"
   | "db/roles.sql"
   | "policies/tenant_table.sql";
@@ -187,6 +189,108 @@ grant execute on function
   rowhouse.find_api_key(text)
   to rowhouse_app;
 `,
+"db/queries/init_problems.sql": `-- What db/roles.sql should have done and has not: GRANT and REVOKE by someone who may not give the right only warn.
+-- One row a problem: what is wrong, and the statement that a role with the right to it has to run.
+with this as (
+  select d.datname, pg_catalog.format('database %I', d.datname) as label,
+    pg_catalog.pg_get_userbyid(d.datdba) as owner, d.oid,
+    coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) as acl
+  from pg_catalog.pg_database d
+  where d.datname = pg_catalog.current_database()
+),
+public_schema as (
+  select n.oid, pg_catalog.pg_get_userbyid(n.nspowner) as owner,
+    coalesce(n.nspacl, pg_catalog.acldefault('n', n.nspowner)) as acl
+  from pg_catalog.pg_namespace n
+  where n.nspname = 'public'
+),
+wanted_database as (
+  select * from (values
+    ('rowhouse_owner', array['CONNECT', 'CREATE']), ('rowhouse_app', array['CONNECT']),
+    ('rowhouse_worker', array['CONNECT'])
+  ) as w (role_name, rights)
+),
+wanted_schema as (
+  select * from (values ('rowhouse_owner', array['USAGE', 'CREATE']), ('rowhouse_app', array['USAGE']))
+    as w (role_name, rights)
+)
+select pg_catalog.format('%s may not %s on %s', role_name, r, label) as problem,
+  pg_catalog.format('grant %s on %s to %I', pg_catalog.lower(r), label, role_name) as remedy,
+  owner
+from this, wanted_database, pg_catalog.unnest(rights) as r
+where not pg_catalog.has_database_privilege(role_name, this.oid, r)
+
+union all
+select pg_catalog.format('%s has %s on %s', coalesce(g.rolname, 'PUBLIC'), a.privilege_type, label),
+  pg_catalog.format('revoke %s on %s from %s', pg_catalog.lower(a.privilege_type), label,
+    coalesce(pg_catalog.quote_ident(g.rolname), 'public')),
+  owner
+from this, pg_catalog.aclexplode(this.acl) as a
+left join pg_catalog.pg_roles g on g.oid = a.grantee
+where a.grantee = 0
+  or (g.rolname in ('rowhouse_app', 'rowhouse_worker') and a.privilege_type <> 'CONNECT')
+  or g.rolname = 'rowhouse_queue'
+
+union all
+select pg_catalog.format('%s may not %s on schema public', role_name, r),
+  pg_catalog.format('grant %s on schema public to %I', pg_catalog.lower(r), role_name), owner
+from public_schema, wanted_schema, pg_catalog.unnest(rights) as r
+where not pg_catalog.has_schema_privilege(role_name, public_schema.oid, r)
+
+union all
+select pg_catalog.format('%s has %s on schema public', coalesce(g.rolname, 'PUBLIC'), a.privilege_type),
+  pg_catalog.format('revoke %s on schema public from %s', pg_catalog.lower(a.privilege_type),
+    coalesce(pg_catalog.quote_ident(g.rolname), 'public')),
+  owner
+from public_schema, pg_catalog.aclexplode(public_schema.acl) as a
+left join pg_catalog.pg_roles g on g.oid = a.grantee
+where a.grantee = 0 or (g.rolname = 'rowhouse_app' and a.privilege_type <> 'USAGE')
+
+union all
+select 'the database has no schema "public"', 'create schema public', owner
+from this
+where not exists (select from public_schema)
+
+union all
+select 'rowhouse_owner is no member of rowhouse_queue', 'grant rowhouse_queue to rowhouse_owner',
+  'a role with ADMIN OPTION on rowhouse_queue'
+where not pg_catalog.pg_has_role('rowhouse_owner', 'rowhouse_queue', 'member')
+order by 1;
+`,
+"db/queries/unsafe_existing_roles.sql": `-- Roles of ours that exist already and could walk past row-level security: one row a reason. Asked before db/roles.sql
+-- takes a role over, and again after it.
+with ours as (
+  select r.oid, r.rolname
+  from pg_catalog.pg_roles r
+  where r.rolname in ('rowhouse_owner', 'rowhouse_app', 'rowhouse_worker', 'rowhouse_queue')
+),
+reach as (
+  -- The role itself and whatever it is a member of, by any path. A superuser is a member of everything, so it is only
+  -- itself here.
+  select o.rolname as role, r.*, r.oid = o.oid as is_self
+  from ours o
+  join pg_catalog.pg_roles self on self.oid = o.oid
+  join pg_catalog.pg_roles r on r.oid = o.oid or (not self.rolsuper and pg_catalog.pg_has_role(o.oid, r.oid, 'member'))
+)
+select role, case when is_self then '' else 'is a member of "' || rolname || '", which ' end || reason as reason
+from reach
+cross join lateral (
+  values
+    (rolsuper, 'is a superuser'),
+    (rolbypassrls, 'has BYPASSRLS'),
+    (rolcreaterole, 'has CREATEROLE'),
+    (rolcreatedb, 'has CREATEDB'),
+    (rolreplication, 'has REPLICATION'),
+    (
+      rolname ~ '^pg_(read|write|execute)_' or rolname in ('pg_maintain', 'pg_database_owner'),
+      'is a predefined role of the server'
+    ),
+    (rolname = 'rowhouse_owner' and not is_self, 'owns the tables'),
+    (rolname = 'rowhouse_queue' and not is_self and role <> 'rowhouse_owner', 'owns the queue''s functions')
+) as rule (holds, reason)
+where holds
+order by 1, 2;
+`,
 "db/queries/unsafe_role.sql": `-- Why the role of this connection must not serve requests: one row a reason, none when it is safe.
 -- Run at start-up as the application, and again by the doctor for the role it is given.
 with reach as (
@@ -231,26 +335,51 @@ where holds
 order by 1;
 `,
 "db/roles.sql": `-- Run by \`rowhouse init-database\` in the application's database, as an administrator with CREATEROLE who owns the
--- database (nobody needs to be superuser). Idempotent. Role names carry a prefix: roles belong to the whole server.
--- Passwords are set apart, since they do not belong in a file.
+-- database (nobody needs to be superuser). Idempotent: what is right already is not written again, so that many may run
+-- it at once and an administrator who did not create the roles can run it too.
+-- Role names carry a prefix: roles belong to the whole server. Passwords are set apart: they do not belong in a file.
 
 do $$
 declare
-  role_name text;
+  wanted record;
 begin
-  foreach role_name in array array['rowhouse_owner', 'rowhouse_app', 'rowhouse_worker', 'rowhouse_queue'] loop
-    if not exists (select from pg_catalog.pg_roles r where r.rolname = role_name) then
+  for wanted in
+    select * from (values
+      ('rowhouse_owner', true), ('rowhouse_app', true), ('rowhouse_worker', true), ('rowhouse_queue', false)
+    ) as w (name, login)
+  loop
+    if not exists (select from pg_catalog.pg_roles r where r.rolname = wanted.name) then
+      execute pg_catalog.format('create role %I', wanted.name);
+    end if;
+    if not exists (
+      select from pg_catalog.pg_roles r
+      where r.rolname = wanted.name and r.rolcanlogin = wanted.login and not r.rolinherit
+    ) then
       -- noinherit: a membership gives nothing until SET ROLE asks for it.
-      execute pg_catalog.format('create role %I noinherit', role_name);
+      execute pg_catalog.format(
+        'alter role %I noinherit %s', wanted.name, case when wanted.login then 'login' else 'nologin' end);
     end if;
   end loop;
 end
 $$;
 
-alter role rowhouse_owner login noinherit;
-alter role rowhouse_app login noinherit;
-alter role rowhouse_worker login noinherit;
-alter role rowhouse_queue nologin noinherit;
+-- The owner makes functions that belong to rowhouse_queue, for which it must be able to become it. INHERIT FALSE: until
+-- it does, it has none of the rights. Before PostgreSQL 16 that is the NOINHERIT above.
+do $$
+declare
+  -- pg_auth_members has the options as columns only from 16 on, so the question is text too.
+  is_16 constant boolean := pg_catalog.current_setting('server_version_num')::integer >= 160000;
+  is_member boolean;
+begin
+  execute 'select exists (
+      select from pg_catalog.pg_auth_members m
+      where m.roleid = ''rowhouse_queue''::regrole and m.member = ''rowhouse_owner''::regrole'
+    || case when is_16 then ' and m.set_option and not m.inherit_option' else '' end || ')' into is_member;
+  if not is_member then
+    execute 'grant rowhouse_queue to rowhouse_owner' || case when is_16 then ' with inherit false, set true' else '' end;
+  end if;
+end
+$$;
 
 -- Nobody gets anything on this database by merely being on the server. TEMPORARY goes too: a temporary table outlives
 -- the transaction, and with it the tenant.
@@ -269,24 +398,38 @@ revoke all on schema public from public;
 grant usage, create on schema public to rowhouse_owner;
 grant usage on schema public to rowhouse_app;
 
--- Settings of the role in this database rather than of the connection: a pooler in front keeps them.
--- pg_temp stands last, or a temporary table could shadow a tenant's.
+-- Settings of the role in this database rather than of the connection: a pooler in front keeps them. A time that an
+-- operator has set stays. pg_temp stands last in the search_path, or a temporary table could shadow a tenant's.
 do $$
 declare
-  setting text;
+  setting record;
 begin
-  foreach setting in array array[
-    'alter role rowhouse_app in database %I set search_path = public, extensions, pg_temp',
-    'alter role rowhouse_app in database %I set statement_timeout = ''30s''',
-    'alter role rowhouse_app in database %I set lock_timeout = ''5s''',
-    'alter role rowhouse_app in database %I set idle_in_transaction_session_timeout = ''30s''',
-    'alter role rowhouse_worker in database %I set search_path = pg_temp',
-    'alter role rowhouse_worker in database %I set statement_timeout = ''30s''',
-    'alter role rowhouse_worker in database %I set lock_timeout = ''5s''',
-    'alter role rowhouse_worker in database %I set idle_in_transaction_session_timeout = ''30s''',
-    'alter role rowhouse_owner in database %I set search_path = public, extensions, pg_temp'
-  ] loop
-    execute pg_catalog.format(setting, pg_catalog.current_database());
+  for setting in
+    select * from (values
+      ('rowhouse_owner', 'search_path', 'public, extensions, pg_temp', true),
+      ('rowhouse_app', 'search_path', 'public, extensions, pg_temp', true),
+      ('rowhouse_app', 'statement_timeout', '30s', false),
+      ('rowhouse_app', 'lock_timeout', '5s', false),
+      ('rowhouse_app', 'idle_in_transaction_session_timeout', '30s', false),
+      ('rowhouse_worker', 'search_path', 'pg_temp', true),
+      ('rowhouse_worker', 'statement_timeout', '30s', false),
+      ('rowhouse_worker', 'lock_timeout', '5s', false),
+      ('rowhouse_worker', 'idle_in_transaction_session_timeout', '30s', false)
+    ) as s (role_name, name, value, is_exact)
+  loop
+    if not exists (
+      select from pg_catalog.pg_db_role_setting s, pg_catalog.unnest(s.setconfig) as config
+      where s.setdatabase = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+        and s.setrole = pg_catalog.to_regrole(setting.role_name)
+        and pg_catalog.split_part(config, '=', 1) = setting.name
+        and (not setting.is_exact or config = setting.name || '=' || setting.value)
+    ) then
+      -- Not quoted: the value of search_path is a list. They are the literals above.
+      execute pg_catalog.format(
+        'alter role %I in database %I set %s = %s',
+        setting.role_name, pg_catalog.current_database(), setting.name,
+        case when setting.is_exact then setting.value else pg_catalog.quote_literal(setting.value) end);
+    end if;
   end loop;
 end
 $$;

@@ -1,0 +1,67 @@
+-- What db/roles.sql should have done and has not: GRANT and REVOKE by someone who may not give the right only warn.
+-- One row a problem: what is wrong, and the statement that a role with the right to it has to run.
+with this as (
+  select d.datname, pg_catalog.format('database %I', d.datname) as label,
+    pg_catalog.pg_get_userbyid(d.datdba) as owner, d.oid,
+    coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) as acl
+  from pg_catalog.pg_database d
+  where d.datname = pg_catalog.current_database()
+),
+public_schema as (
+  select n.oid, pg_catalog.pg_get_userbyid(n.nspowner) as owner,
+    coalesce(n.nspacl, pg_catalog.acldefault('n', n.nspowner)) as acl
+  from pg_catalog.pg_namespace n
+  where n.nspname = 'public'
+),
+wanted_database as (
+  select * from (values
+    ('rowhouse_owner', array['CONNECT', 'CREATE']), ('rowhouse_app', array['CONNECT']),
+    ('rowhouse_worker', array['CONNECT'])
+  ) as w (role_name, rights)
+),
+wanted_schema as (
+  select * from (values ('rowhouse_owner', array['USAGE', 'CREATE']), ('rowhouse_app', array['USAGE']))
+    as w (role_name, rights)
+)
+select pg_catalog.format('%s may not %s on %s', role_name, r, label) as problem,
+  pg_catalog.format('grant %s on %s to %I', pg_catalog.lower(r), label, role_name) as remedy,
+  owner
+from this, wanted_database, pg_catalog.unnest(rights) as r
+where not pg_catalog.has_database_privilege(role_name, this.oid, r)
+
+union all
+select pg_catalog.format('%s has %s on %s', coalesce(g.rolname, 'PUBLIC'), a.privilege_type, label),
+  pg_catalog.format('revoke %s on %s from %s', pg_catalog.lower(a.privilege_type), label,
+    coalesce(pg_catalog.quote_ident(g.rolname), 'public')),
+  owner
+from this, pg_catalog.aclexplode(this.acl) as a
+left join pg_catalog.pg_roles g on g.oid = a.grantee
+where a.grantee = 0
+  or (g.rolname in ('rowhouse_app', 'rowhouse_worker') and a.privilege_type <> 'CONNECT')
+  or g.rolname = 'rowhouse_queue'
+
+union all
+select pg_catalog.format('%s may not %s on schema public', role_name, r),
+  pg_catalog.format('grant %s on schema public to %I', pg_catalog.lower(r), role_name), owner
+from public_schema, wanted_schema, pg_catalog.unnest(rights) as r
+where not pg_catalog.has_schema_privilege(role_name, public_schema.oid, r)
+
+union all
+select pg_catalog.format('%s has %s on schema public', coalesce(g.rolname, 'PUBLIC'), a.privilege_type),
+  pg_catalog.format('revoke %s on schema public from %s', pg_catalog.lower(a.privilege_type),
+    coalesce(pg_catalog.quote_ident(g.rolname), 'public')),
+  owner
+from public_schema, pg_catalog.aclexplode(public_schema.acl) as a
+left join pg_catalog.pg_roles g on g.oid = a.grantee
+where a.grantee = 0 or (g.rolname = 'rowhouse_app' and a.privilege_type <> 'USAGE')
+
+union all
+select 'the database has no schema "public"', 'create schema public', owner
+from this
+where not exists (select from public_schema)
+
+union all
+select 'rowhouse_owner is no member of rowhouse_queue', 'grant rowhouse_queue to rowhouse_owner',
+  'a role with ADMIN OPTION on rowhouse_queue'
+where not pg_catalog.pg_has_role('rowhouse_owner', 'rowhouse_queue', 'member')
+order by 1;

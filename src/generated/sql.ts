@@ -2,15 +2,101 @@
 
 /** Paths of the embedded files. */
 export type SqlPath =
+  | "db/ledger.sql"
   | "db/migrations/0001_framework.sql"
   | "db/queries/init_problems.sql"
+  | "db/queries/insecure_tables.sql"
+  | "db/queries/invalid_indexes.sql"
+  | "db/queries/misplaced_tables.sql"
+  | "db/queries/missing_grants.sql"
   | "db/queries/unsafe_existing_roles.sql"
   | "db/queries/unsafe_role.sql"
   | "db/roles.sql"
-  | "policies/tenant_table.sql";
+  | "policies/catalog.sql"
+  | "policies/docs/0001_unclassified_table.md"
+  | "policies/docs/0002_foreign_owner.md"
+  | "policies/docs/0003_tenant_column.md"
+  | "policies/docs/0004_rls_disabled.md"
+  | "policies/docs/0005_rls_not_forced.md"
+  | "policies/docs/0006_template_policy.md"
+  | "policies/docs/0007_extra_policy.md"
+  | "policies/docs/0008_policy_reads_setting.md"
+  | "policies/docs/0009_role_attributes.md"
+  | "policies/docs/0010_role_ownership.md"
+  | "policies/docs/0011_role_membership.md"
+  | "policies/docs/0012_preset_tenant.md"
+  | "policies/docs/0013_table_grant.md"
+  | "policies/docs/0014_column_grant.md"
+  | "policies/docs/0015_partition_grant.md"
+  | "policies/docs/0016_schema_create.md"
+  | "policies/docs/0017_database_grant.md"
+  | "policies/docs/0018_default_privileges.md"
+  | "policies/docs/0019_other_grant.md"
+  | "policies/docs/0020_primary_key.md"
+  | "policies/docs/0021_unique_without_tenant.md"
+  | "policies/docs/0022_foreign_key_without_tenant.md"
+  | "policies/docs/0023_foreign_key_into_tenant_table.md"
+  | "policies/docs/0024_view_not_invoker.md"
+  | "policies/docs/0025_materialized_view.md"
+  | "policies/docs/0026_rewrite_rule.md"
+  | "policies/docs/0027_definer_function.md"
+  | "policies/docs/0028_definer_search_path.md"
+  | "policies/docs/0029_immutable_setting.md"
+  | "policies/docs/0030_leakproof_function.md"
+  | "policies/docs/0031_framework_function.md"
+  | "policies/docs/0032_server_version.md"
+  | "policies/lints/0001_unclassified_table.sql"
+  | "policies/lints/0002_foreign_owner.sql"
+  | "policies/lints/0003_tenant_column.sql"
+  | "policies/lints/0004_rls_disabled.sql"
+  | "policies/lints/0005_rls_not_forced.sql"
+  | "policies/lints/0006_template_policy.sql"
+  | "policies/lints/0007_extra_policy.sql"
+  | "policies/lints/0008_policy_reads_setting.sql"
+  | "policies/lints/0009_role_attributes.sql"
+  | "policies/lints/0010_role_ownership.sql"
+  | "policies/lints/0011_role_membership.sql"
+  | "policies/lints/0012_preset_tenant.sql"
+  | "policies/lints/0013_table_grant.sql"
+  | "policies/lints/0014_column_grant.sql"
+  | "policies/lints/0015_partition_grant.sql"
+  | "policies/lints/0016_schema_create.sql"
+  | "policies/lints/0017_database_grant.sql"
+  | "policies/lints/0018_default_privileges.sql"
+  | "policies/lints/0019_other_grant.sql"
+  | "policies/lints/0020_primary_key.sql"
+  | "policies/lints/0021_unique_without_tenant.sql"
+  | "policies/lints/0022_foreign_key_without_tenant.sql"
+  | "policies/lints/0023_foreign_key_into_tenant_table.sql"
+  | "policies/lints/0024_view_not_invoker.sql"
+  | "policies/lints/0025_materialized_view.sql"
+  | "policies/lints/0026_rewrite_rule.sql"
+  | "policies/lints/0027_definer_function.sql"
+  | "policies/lints/0028_definer_search_path.sql"
+  | "policies/lints/0029_immutable_setting.sql"
+  | "policies/lints/0030_leakproof_function.sql"
+  | "policies/lints/0031_framework_function.sql"
+  | "policies/lints/0032_server_version.sql"
+  | "policies/tenant_table.sql"
+  | "policies/tenant_tables.sql";
 
 /** The embedded files by path. */
 export const sql: Readonly<Record<SqlPath, string>> = {
+"db/ledger.sql": `-- Run by \`rowhouse migrate\` as rowhouse_owner before the migrations it keeps book of.
+
+create schema if not exists rowhouse;
+
+create table if not exists rowhouse.migrations (
+  -- '<source>/<file name>'. What is pending is what is on disk and not here: a set difference, never "later than the last".
+  id text primary key check (id ~ '^[^/]+/[^/]+\\.sql$'),
+  -- SHA-256 (hex) of the file. While one without a transaction is under way: of the statements done so far.
+  checksum text not null check (checksum ~ '^[0-9a-f]{64}$'),
+  statements_done integer not null check (statements_done >= 0),
+  started_at timestamptz not null default pg_catalog.clock_timestamp(),
+  -- null while a file without a transaction is under way.
+  applied_at timestamptz
+);
+`,
 "db/migrations/0001_framework.sql": `-- The framework's schema: tenants, the tenant transaction's functions, domains and API keys. Runs as rowhouse_owner.
 
 create schema if not exists global;
@@ -257,6 +343,131 @@ select 'rowhouse_owner is no member of rowhouse_queue', 'grant rowhouse_queue to
 where not pg_catalog.pg_has_role('rowhouse_owner', 'rowhouse_queue', 'member')
 order by 1;
 `,
+"db/queries/insecure_tables.sql": `-- Tables that the template (policies/tenant_table.sql) is to be run on: every table of the tenant schemas ($1, text[])
+-- with a tenant_id column on which something of the template is missing or different. One row a table, none when all is
+-- as it should be. Reads the catalog only, so it waits for nobody. Runs with search_path = '', which decides how
+-- expressions are printed.
+with tenant_tables as (
+  select c.oid, n.nspname, c.relname, c.relispartition, c.relowner, c.relrowsecurity, c.relforcerowsecurity,
+    coalesce(c.relacl, pg_catalog.acldefault('r', c.relowner)) as acl, a.atttypid
+  from pg_catalog.pg_class c
+  join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped
+  where n.nspname = any ($1::text[]) and c.relkind in ('r', 'p')
+),
+wanted_policies as (
+  select * from (values
+    ('tenant_isolation', false, 'rowhouse_app', '(tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant))'),
+    ('tenant_access', true, 'rowhouse_app', 'true'),
+    ('owner_access', true, 'rowhouse_owner', 'true')
+  ) as w (name, is_permissive, role_name, expression)
+),
+reasons as (
+  select t.oid, 'it belongs to ' || pg_catalog.pg_get_userbyid(t.relowner) || ' and not to rowhouse_owner' as reason
+  from tenant_tables t where t.relowner is distinct from pg_catalog.to_regrole('rowhouse_owner')
+  union all
+  select t.oid, 'its tenant_id is ' || pg_catalog.format_type(t.atttypid, null) || ' and not uuid'
+  from tenant_tables t where t.atttypid <> 'pg_catalog.uuid'::pg_catalog.regtype
+  union all
+  select t.oid, 'row-level security is not enabled' from tenant_tables t where not t.relrowsecurity
+  union all
+  select t.oid, 'row-level security is not forced' from tenant_tables t where not t.relforcerowsecurity
+  union all
+  select t.oid, pg_catalog.format('policy %s is missing or different', w.name)
+  from tenant_tables t, wanted_policies w
+  where not exists (
+    select from pg_catalog.pg_policy p
+    where p.polrelid = t.oid and p.polname = w.name and p.polpermissive = w.is_permissive and p.polcmd = '*'
+      and p.polroles = array[pg_catalog.to_regrole(w.role_name)::oid]
+      and pg_catalog.pg_get_expr(p.polqual, p.polrelid) = w.expression
+      and pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid) = w.expression
+  )
+  union all
+  -- A partition is reached through its parent only, whose policies then decide.
+  select t.oid, 'the grants of rowhouse_app are different'
+  from tenant_tables t
+  where (
+    select pg_catalog.string_agg(a.privilege_type || case when a.is_grantable then '*' else '' end, ' ' order by 1)
+    from (select distinct e.privilege_type, e.is_grantable
+      from pg_catalog.aclexplode(t.acl) e where e.grantee = pg_catalog.to_regrole('rowhouse_app')) a
+  ) is distinct from case when t.relispartition then null else 'DELETE INSERT SELECT UPDATE' end
+  union all
+  select distinct t.oid, pg_catalog.format('%s has grants', coalesce(r.rolname, 'PUBLIC'))
+  from tenant_tables t
+  cross join lateral pg_catalog.aclexplode(t.acl) e
+  left join pg_catalog.pg_roles r on r.oid = e.grantee
+  where e.grantee = 0 or r.rolname = 'rowhouse_worker'
+  union all
+  select distinct t.oid, pg_catalog.format('%s has grants on columns', coalesce(r.rolname, 'PUBLIC'))
+  from tenant_tables t
+  join pg_catalog.pg_attribute c on c.attrelid = t.oid and c.attacl is not null
+  cross join lateral pg_catalog.aclexplode(c.attacl) e
+  left join pg_catalog.pg_roles r on r.oid = e.grantee
+  where e.grantee = 0 or r.rolname in ('rowhouse_app', 'rowhouse_worker')
+)
+select pg_catalog.format('%I.%I', t.nspname, t.relname) as "table",
+  t.relispartition as is_partition,
+  -- The template cannot help here: someone has to decide.
+  pg_catalog.bool_or(r.reason like 'it%') as is_beyond_repair,
+  pg_catalog.array_agg(r.reason order by r.reason) as reasons
+from tenant_tables t
+join reasons r on r.oid = t.oid
+group by t.oid, t.nspname, t.relname, t.relispartition
+order by 1;
+`,
+"db/queries/invalid_indexes.sql": `-- Indexes that CREATE INDEX CONCURRENTLY or REINDEX CONCURRENTLY left behind when it failed: writes maintain them, no query
+-- uses them, and IF NOT EXISTS takes them for done. (relkind I, on a partitioned table, is invalid by design until every
+-- partition has its index.)
+select pg_catalog.format('%I.%I', n.nspname, c.relname) as index
+from pg_catalog.pg_index i
+join pg_catalog.pg_class c on c.oid = i.indexrelid
+join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+where not i.indisvalid
+  and c.relkind = 'i'
+  and n.nspname not like 'pg\\_%'
+order by 1;
+`,
+"db/queries/misplaced_tables.sql": `-- Tables of schema global, which every tenant reads, that have a tenant_id column.
+select pg_catalog.format('%I.%I', n.nspname, c.relname) as "table"
+from pg_catalog.pg_class c
+join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped
+where n.nspname = 'global' and c.relkind in ('r', 'p')
+order by 1;
+`,
+"db/queries/missing_grants.sql": `-- Grants beside the template's that are not as they should be: SELECT on the tables of schema global, and USAGE on the
+-- sequences behind the defaults of tenant tables ($1, text[]: the tenant schemas). One row an object, with the statements
+-- that put it right. An identity column needs no grant on its sequence; a serial's default runs as the caller.
+with objects as (
+  select c.oid, 'table' as kind, pg_catalog.format('%I.%I', n.nspname, c.relname) as name,
+    coalesce(c.relacl, pg_catalog.acldefault('r', c.relowner)) as acl, 'SELECT' as wanted
+  from pg_catalog.pg_class c
+  join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  where n.nspname = 'global' and c.relkind in ('r', 'p') and not c.relispartition
+  union
+  select s.oid, 'sequence', pg_catalog.format('%I.%I', sn.nspname, s.relname),
+    coalesce(s.relacl, pg_catalog.acldefault('s', s.relowner)), 'USAGE'
+  from pg_catalog.pg_attribute a
+  join pg_catalog.pg_class c on c.oid = a.attrelid and c.relkind in ('r', 'p') and not c.relispartition
+  join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  join pg_catalog.pg_attrdef f on f.adrelid = c.oid
+  join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass and d.objid = f.oid
+    and d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
+  join pg_catalog.pg_class s on s.oid = d.refobjid and s.relkind = 'S'
+  join pg_catalog.pg_namespace sn on sn.oid = s.relnamespace
+  where n.nspname = any ($1::text[]) and a.attname = 'tenant_id' and not a.attisdropped
+)
+select name, pg_catalog.format(
+    'revoke all on %1$s %2$s from public, rowhouse_app; grant %3$s on %1$s %2$s to rowhouse_app',
+    kind, name, pg_catalog.lower(wanted)) as remedy
+from objects o
+where (
+    select pg_catalog.string_agg(e.privilege_type || case when e.is_grantable then '*' else '' end, ' ')
+    from pg_catalog.aclexplode(o.acl) e where e.grantee = pg_catalog.to_regrole('rowhouse_app')
+  ) is distinct from wanted
+  or exists (select from pg_catalog.aclexplode(o.acl) e where e.grantee = 0)
+order by 1;
+`,
 "db/queries/unsafe_existing_roles.sql": `-- Roles of ours that exist already and could walk past row-level security: one row a reason. Asked before db/roles.sql
 -- takes a role over, and again after it.
 with ours as (
@@ -434,6 +645,1544 @@ begin
 end
 $$;
 `,
+"policies/catalog.sql": `-- What every rule looks at, as common table expressions: the doctor puts this text in front of a rule.
+--   $1  text[]: the schemas that hold tenant tables
+-- Objects of extensions and of the server itself are left out throughout.
+with recursive
+-- Tables of the framework that are not the template's, and why. What is not listed is as policies/tenant_table.sql says.
+deliberate_tables (name, tenant_column, app_may) as (
+  values
+    -- A tenant is the row: its id is the tenant. The application reads its own and writes none.
+    ('tenants', 'id', array['SELECT']),
+    -- Found through rowhouse.find_tenant_by_domain() only.
+    ('domains', 'tenant_id', array[]::text[])
+),
+-- Findings that are meant to be: the key, and the reason. Kept short; a test fails when one is no longer needed.
+exceptions (key, reason) as (
+  values
+    ('0001_unclassified_table:rowhouse.migrations', 'the ledger of migrations: the owner''s alone'),
+    ('0003_tenant_column:rowhouse.tenants', 'the tenant''s own id'),
+    ('0003_tenant_column:rowhouse.domains', 'written by the owner, who has no current tenant'),
+    ('0020_primary_key:rowhouse.domains', 'a domain belongs to one tenant in the world, or it could not say whose it is'),
+    ('0021_unique_without_tenant:rowhouse.tenants.tenants_slug_key', 'a slug says which tenant is meant'),
+    ('0021_unique_without_tenant:rowhouse.api_keys.api_keys_prefix_key', 'a prefix says whose key it is; it is random')
+),
+-- Who serves requests and jobs, and PUBLIC, of which they are part: whoever must hold no more than is written down.
+serving_roles (oid, name) as (
+  select r.oid, r.rolname::text
+  from pg_catalog.pg_roles r
+  where r.rolname in ('rowhouse_app', 'rowhouse_worker')
+  union all
+  select 0, 'PUBLIC'
+),
+schemas as (
+  select n.oid, n.nspname::text as name
+  from pg_catalog.pg_namespace n
+  where n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+),
+relations as (
+  select c.oid, s.name as schema, c.relname::text as name, c.relkind as kind, c.relowner as owner,
+    c.relrowsecurity as rls_enabled, c.relforcerowsecurity as rls_forced, c.reloptions as options, c.relispartition as is_partition,
+    coalesce(c.relacl, pg_catalog.acldefault(case c.relkind when 'S' then 's' else 'r' end::"char", c.relowner)) as acl,
+    pg_catalog.format('%I.%I', s.name, c.relname) as label
+  from pg_catalog.pg_class c
+  join schemas s on s.oid = c.relnamespace
+  where c.relkind in ('r', 'p', 'f', 'v', 'm', 'S')
+    and not exists (
+      select from pg_catalog.pg_depend d
+      where d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.objid = c.oid and d.deptype = 'e'
+    )
+),
+-- A partition is reached through its parent, whose wall then counts: it needs none, and no grants.
+tenant_tables as (
+  select r.*, a.attnum as tenant_attnum, a.attname::text as tenant_column,
+    coalesce(d.app_may, array['SELECT', 'INSERT', 'UPDATE', 'DELETE']) as app_may
+  from relations r
+  left join deliberate_tables d on r.schema = 'rowhouse' and d.name = r.name
+  join pg_catalog.pg_attribute a
+    on a.attrelid = r.oid and a.attname = coalesce(d.tenant_column, 'tenant_id') and not a.attisdropped
+  where r.kind in ('r', 'p') and (r.schema = any ($1::text[]) or r.schema = 'rowhouse')
+),
+functions as (
+  select p.oid, s.name as schema, p.proname::text as name, p.proowner as owner, p.prosecdef as is_definer,
+    p.provolatile as volatility, p.proleakproof as is_leakproof, p.proisstrict as is_strict, p.proconfig as settings,
+    l.lanname::text as language, p.prorettype as returns,
+    coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner)) as acl,
+    coalesce(pg_catalog.pg_get_function_sqlbody(p.oid), p.prosrc) as body,
+    pg_catalog.format('%s(%s)', p.proname, pg_catalog.oidvectortypes(p.proargtypes)) as signature
+  from pg_catalog.pg_proc p
+  join schemas s on s.oid = p.pronamespace
+  join pg_catalog.pg_language l on l.oid = p.prolang
+  where not exists (
+    select from pg_catalog.pg_depend d
+    where d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and d.objid = p.oid and d.deptype = 'e'
+  )
+)
+`,
+"policies/docs/0001_unclassified_table.md": `# 0001_unclassified_table
+
+**Level:** error
+
+## What
+
+A table, foreign table or materialized view that is neither a tenant table (in a tenant schema, with a \`tenant_id\`) nor a global one (in schema \`global\`, without).
+
+## Why it leaks
+
+Only tenant tables get the wall, and only global tables are known to hold nothing of a tenant's. What is neither has been
+looked at by nobody. A foreign table or a materialized view cannot carry row-level security at all.
+
+## How to fix
+
+Declare it with \`tenantTable()\` or \`globalTable()\` and run \`rowhouse migrate\`. A foreign table belongs outside the
+application's schemas, with a job that copies from it.
+
+## Example
+
+\`\`\`sql
+create table public.notes (id uuid primary key);   -- whose notes?
+\`\`\`
+`,
+"policies/docs/0002_foreign_owner.md": `# 0002_foreign_owner
+
+**Level:** error
+
+## What
+
+A relation or function in \`rowhouse\`, \`global\` or a tenant schema that \`rowhouse_owner\` does not own.
+
+## Why it leaks
+
+The owner of a table can switch its row-level security off and grant it to anybody. And \`rowhouse migrate\` runs as
+\`rowhouse_owner\`: it cannot secure what it does not own.
+
+## How to fix
+
+As an administrator: \`alter table … owner to rowhouse_owner\`, then \`rowhouse migrate\`. Make tables by migrations only.
+
+## Example
+
+\`\`\`sql
+-- by hand, as postgres
+create table public.notes (tenant_id uuid not null, id uuid not null, primary key (tenant_id, id));
+\`\`\`
+`,
+"policies/docs/0003_tenant_column.md": `# 0003_tenant_column
+
+**Level:** error
+
+## What
+
+A tenant column that is not \`uuid not null default rowhouse.current_tenant()\`.
+
+## Why it leaks
+
+A row with a null tenant belongs to nobody and is found by no export and no erasure. Another type has to be cast in the
+policy, which no index can follow (measured: 400 to 600 times slower). A fixed default gives one tenant's rows to another.
+
+## How to fix
+
+\`alter table … alter column tenant_id set not null, alter column tenant_id set default rowhouse.current_tenant()\`.
+
+## Example
+
+\`\`\`sql
+create table public.notes (tenant_id text, id uuid not null);
+\`\`\`
+`,
+"policies/docs/0004_rls_disabled.md": `# 0004_rls_disabled
+
+**Level:** error
+
+## What
+
+A tenant table whose row-level security is switched off.
+
+## Why it leaks
+
+Policies that are not enabled are decoration: every query of the application sees every tenant's rows.
+
+## How to fix
+
+Run \`rowhouse migrate\`. For work across tenants use the owner role, whose policy admits it to all rows.
+
+## Example
+
+\`\`\`sql
+alter table public.orders disable row level security;   -- "for the backfill"
+\`\`\`
+`,
+"policies/docs/0005_rls_not_forced.md": `# 0005_rls_not_forced
+
+**Level:** error
+
+## What
+
+A tenant table whose row-level security is not forced.
+
+## Why it leaks
+
+Without FORCE the table's owner is not held to the policies, and neither is whatever runs with the owner's rights: views,
+rules, SECURITY DEFINER functions. drizzle-kit never writes FORCE.
+
+## How to fix
+
+Run \`rowhouse migrate\`.
+
+## Example
+
+\`\`\`sql
+alter table public.orders no force row level security;
+\`\`\`
+`,
+"policies/docs/0006_template_policy.md": `# 0006_template_policy
+
+**Level:** error
+
+## What
+
+A tenant table whose policies \`tenant_isolation\`, \`tenant_access\` and \`owner_access\` are missing or differ from
+[the template](../tenant_table.sql) in kind, role, command or expression.
+
+## Why it leaks
+
+Each part carries weight. \`tenant_isolation\` is RESTRICTIVE, so no other policy can open what it closes, and has a WITH
+CHECK, so no row can be given to another tenant. It is for the app role, so the owner's backfills see what they change. Its
+expression is \`tenant_id = (select rowhouse.current_tenant())\`: \`''::uuid\` fails after the first transaction, a cast on the
+column loses the index, and a setting that says "let me through" lets everybody through.
+
+## How to fix
+
+Run \`rowhouse migrate\`, which makes them again. To narrow further add a RESTRICTIVE policy of another name.
+
+## Example
+
+\`\`\`sql
+drop policy tenant_isolation on public.orders;
+create policy tenant_isolation on public.orders using (tenant_id = current_setting('app.tenant_id')::uuid);
+\`\`\`
+`,
+"policies/docs/0007_extra_policy.md": `# 0007_extra_policy
+
+**Level:** error
+
+## What
+
+A permissive policy on a tenant table that is not one of the template's.
+
+## Why it leaks
+
+Permissive policies are joined with OR. The restrictive one holds for the app role only, so a further permissive policy
+opens the table to every other role that it names, and PUBLIC names them all.
+
+## How to fix
+
+Drop it. A report across tenants runs as the owner. What narrows within a tenant is made RESTRICTIVE.
+
+## Example
+
+\`\`\`sql
+create policy reporting on public.orders for select using (true);
+\`\`\`
+`,
+"policies/docs/0008_policy_reads_setting.md": `# 0008_policy_reads_setting
+
+**Level:** error
+
+## What
+
+A policy that depends on a setting, by itself or through a function, other than on the tenant of the transaction.
+
+## Why it leaks
+
+\`set_config('app.bypass', 'on', true)\` needs no right: one SQL injection is every tenant's data. It is slow as well: the
+OR in such a policy keeps the index from being used.
+
+## How to fix
+
+Split by role: a policy \`to rowhouse_owner\` in place of a flag.
+
+## Example
+
+\`\`\`sql
+create policy tenant_isolation on public.orders
+  using (current_setting('app.bypass', true) = 'on' or tenant_id = (select rowhouse.current_tenant()));
+\`\`\`
+`,
+"policies/docs/0009_role_attributes.md": `# 0009_role_attributes
+
+**Level:** error
+
+## What
+
+One of the framework's roles is missing, or has SUPERUSER, BYPASSRLS, CREATEROLE, CREATEDB, REPLICATION or INHERIT; or \`rowhouse_queue\` may log in.
+
+## Why it leaks
+
+Superusers and BYPASSRLS roles are held to no policy. CREATEROLE makes roles that one can become. REPLICATION reads
+everything. INHERIT turns a membership, given later and for some other purpose, into rights at once.
+
+## How to fix
+
+\`alter role rowhouse_app nosuperuser nobypassrls nocreaterole nocreatedb noreplication noinherit\`, as an administrator.
+
+## Example
+
+\`\`\`sql
+alter role rowhouse_app bypassrls;   -- "the import was refused"
+\`\`\`
+`,
+"policies/docs/0010_role_ownership.md": `# 0010_role_ownership
+
+**Level:** error
+
+## What
+
+The app or the worker role owns something: a table, schema, function, type, large object, the database.
+
+## Why it leaks
+
+An owner can alter, drop and grant without being asked. Large objects have no tenant: they all belong to the app role, so
+every tenant reads every one.
+
+## How to fix
+
+\`alter … owner to rowhouse_owner\`. Keep files in a \`bytea\` column or outside.
+
+## Example
+
+\`\`\`sql
+alter table public.orders owner to rowhouse_app;   -- "must be owner of table orders"
+\`\`\`
+`,
+"policies/docs/0011_role_membership.md": `# 0011_role_membership
+
+**Level:** error
+
+## What
+
+The app, worker or queue role is a member of another role.
+
+## Why it leaks
+
+A member becomes the role with SET ROLE; with INHERIT it need not even do that. From PostgreSQL 16 on INHERIT is the
+membership's own, so NOINHERIT on the role no longer helps. \`pg_read_all_data\` and its like read every table they are
+let at.
+
+## How to fix
+
+\`revoke … from rowhouse_app\`. Migrations connect with OWNER_DATABASE_URL.
+
+## Example
+
+\`\`\`sql
+grant rowhouse_owner to rowhouse_app;
+\`\`\`
+`,
+"policies/docs/0012_preset_tenant.md": `# 0012_preset_tenant
+
+**Level:** error
+
+## What
+
+\`app.tenant_id\` (or \`role\`) is set for a role, for the database or by the server.
+
+## Why it leaks
+
+Every session then begins with a tenant, before anybody has entered one: what should be refused works, for that tenant.
+
+## How to fix
+
+\`alter role … reset app.tenant_id\`, \`alter database … reset app.tenant_id\`, or take it out of postgresql.conf.
+
+## Example
+
+\`\`\`sql
+alter role rowhouse_app set app.tenant_id = '018f3b1e-7f6a-7c1e-9d3b-2f5a6c7d8e9f';   -- "for development"
+\`\`\`
+`,
+"policies/docs/0013_table_grant.md": `# 0013_table_grant
+
+**Level:** error
+
+## What
+
+A right beyond what is meant: on a tenant table anything but SELECT, INSERT, UPDATE and DELETE for the app role; on a global
+table anything but SELECT; on a sequence anything but USAGE; anything for the worker role or PUBLIC.
+
+## Why it leaks
+
+TRUNCATE is not subject to row-level security: it empties all tenants' rows. REFERENCES lets a foreign key ask whether a
+row exists, TRIGGER lets code run in others' statements, MAINTAIN locks the table. Reading a sequence counts everybody's rows.
+
+## How to fix
+
+\`revoke … on … from …\`; \`rowhouse migrate\` gives what is needed.
+
+## Example
+
+\`\`\`sql
+grant all on public.orders to rowhouse_app;
+\`\`\`
+`,
+"policies/docs/0014_column_grant.md": `# 0014_column_grant
+
+**Level:** error
+
+## What
+
+A grant on single columns to the app role, the worker role or PUBLIC.
+
+## Why it leaks
+
+It reaches a table that nothing else was granted on, is shown by few tools, and a column's REFERENCES is as good an oracle
+as a table's.
+
+## How to fix
+
+\`revoke … (column) on … from …\`.
+
+## Example
+
+\`\`\`sql
+grant references (id) on public.orders to rowhouse_app;
+\`\`\`
+`,
+"policies/docs/0015_partition_grant.md": `# 0015_partition_grant
+
+**Level:** error
+
+## What
+
+A right on a partition of a tenant table, for the app role, the worker role or PUBLIC.
+
+## Why it leaks
+
+A query that names the partition is held to the partition's policies, not to those of the table it is part of. A new
+partition has none.
+
+## How to fix
+
+\`revoke all on … from …\`. Rows are reached through the parent.
+
+## Example
+
+\`\`\`sql
+create table public.visits_2027 partition of public.visits for values from ('2027-01-01') to ('2028-01-01');
+grant select on public.visits_2027 to rowhouse_app;
+\`\`\`
+`,
+"policies/docs/0016_schema_create.md": `# 0016_schema_create
+
+**Level:** error
+
+## What
+
+The app role, the worker role or PUBLIC may create objects in a schema.
+
+## Why it leaks
+
+A table or function of the same name, put where others look first, is used in place of the real one.
+
+## How to fix
+
+\`revoke create on schema … from …\`. Dumps of servers older than PostgreSQL 15 bring the grant to PUBLIC along.
+
+## Example
+
+\`\`\`sql
+grant create on schema public to public;
+\`\`\`
+`,
+"policies/docs/0017_database_grant.md": `# 0017_database_grant
+
+**Level:** error
+
+## What
+
+The app role, the worker role or PUBLIC holds TEMPORARY or CREATE on the database.
+
+## Why it leaks
+
+A temporary table stays with the connection when the transaction ends: the next tenant finds the last one's rows. Every
+new database grants TEMPORARY to PUBLIC, a restored one too.
+
+## How to fix
+
+Run \`rowhouse init-database\`.
+
+## Example
+
+\`\`\`sql
+create database app_copy template app;   -- grants on the database itself are not copied
+\`\`\`
+`,
+"policies/docs/0018_default_privileges.md": `# 0018_default_privileges
+
+**Level:** error
+
+## What
+
+Default privileges that give the app role, the worker role or PUBLIC rights on new objects; or the owner's functions open to PUBLIC again.
+
+## Why it leaks
+
+A new table is then reachable from the moment it exists, before the wall stands on it. In Rowhouse the step that secures a
+table is the one that grants it.
+
+## How to fix
+
+\`alter default privileges … revoke …\`, as the role that made them.
+
+## Example
+
+\`\`\`sql
+alter default privileges in schema public grant select on tables to rowhouse_app;
+\`\`\`
+`,
+"policies/docs/0019_other_grant.md": `# 0019_other_grant
+
+**Level:** error
+
+## What
+
+A right of the app or worker role on something of the server: a foreign server, a setting, a large object, a function or table of \`pg_catalog\`.
+
+## Why it leaks
+
+\`session_replication_role\` switches foreign keys off; a foreign server leads back into the database under another name;
+\`pg_read_file\` and \`pg_statistic\` show rows of all tenants.
+
+## How to fix
+
+Revoke it. What needs such a right runs as the owner.
+
+## Example
+
+\`\`\`sql
+grant set on parameter session_replication_role to rowhouse_app;
+\`\`\`
+`,
+"policies/docs/0020_primary_key.md": `# 0020_primary_key
+
+**Level:** error
+
+## What
+
+A tenant table without a primary key, or with one that does not begin with \`tenant_id\`.
+
+## Why it leaks
+
+Uniqueness is decided over all tenants' rows: inserting an id tells whether somebody has it. And the policy filters by
+\`tenant_id\`: with it in front, the primary key is the index for that.
+
+## How to fix
+
+\`primary key (tenant_id, id)\`, as \`tenantTable()\` makes it.
+
+## Example
+
+\`\`\`sql
+create table public.notes (tenant_id uuid not null, id uuid primary key);
+\`\`\`
+`,
+"policies/docs/0021_unique_without_tenant.md": `# 0021_unique_without_tenant
+
+**Level:** error
+
+## What
+
+A unique constraint, unique index or exclusion constraint of a tenant table whose columns do not include \`tenant_id\`.
+
+## Why it leaks
+
+A violation is raised whoever owns the other row. "This address is taken" says that the address is another tenant's
+customer, and one tenant can keep a value from all others.
+
+## How to fix
+
+\`unique (tenant_id, …)\`, as \`tenantTable()\` makes it.
+
+## Example
+
+\`\`\`sql
+alter table public.customers add unique (email);
+\`\`\`
+`,
+"policies/docs/0022_foreign_key_without_tenant.md": `# 0022_foreign_key_without_tenant
+
+**Level:** error
+
+## What
+
+A foreign key between tenant tables that does not pair \`tenant_id\` with \`tenant_id\`.
+
+## Why it leaks
+
+Foreign keys are checked past row-level security. A row can point into another tenant, the answer tells whether the id
+exists, and a cascade deletes across the wall: B deletes its customer, A loses its order.
+
+## How to fix
+
+\`foreign key (tenant_id, customer_id) references customers (tenant_id, id)\`, as \`tenantTable()\` makes it.
+
+## Example
+
+\`\`\`sql
+alter table public.orders add foreign key (customer_id) references public.customers (id) on delete cascade;
+\`\`\`
+`,
+"policies/docs/0023_foreign_key_into_tenant_table.md": `# 0023_foreign_key_into_tenant_table
+
+**Level:** error
+
+## What
+
+A foreign key from a table that is no tenant's into a tenant table.
+
+## Why it leaks
+
+A global row is shown to everybody: with the reference everybody sees an id of one tenant, and that tenant's delete is
+refused, or cascades, because of it.
+
+## How to fix
+
+Turn the reference round, or make the referring table a tenant table.
+
+## Example
+
+\`\`\`sql
+alter table global.plans add column first_customer uuid references public.customers (id);
+\`\`\`
+`,
+"policies/docs/0024_view_not_invoker.md": `# 0024_view_not_invoker
+
+**Level:** error
+
+## What
+
+A view without \`security_invoker\`.
+
+## Why it leaks
+
+A view reads its tables with its owner's rights. The owner is admitted to every tenant's rows, so the view shows them all
+to whoever may select from it.
+
+## How to fix
+
+\`create view … with (security_invoker = true)\`, or \`alter view … set (security_invoker = true)\`.
+
+## Example
+
+\`\`\`sql
+create view public.all_orders as select * from public.orders;
+\`\`\`
+`,
+"policies/docs/0025_materialized_view.md": `# 0025_materialized_view
+
+**Level:** error
+
+## What
+
+A materialized view that reads a tenant table, directly or through views.
+
+## Why it leaks
+
+It holds a copy of all tenants' rows and cannot carry row-level security. One grant, and the wall is beside the point.
+
+## How to fix
+
+Keep the result in a tenant table that a job fills, or use a view with \`security_invoker\`.
+
+## Example
+
+\`\`\`sql
+create materialized view public.totals as select tenant_id, sum(total_cents) from public.orders group by 1;
+\`\`\`
+`,
+"policies/docs/0026_rewrite_rule.md": `# 0026_rewrite_rule
+
+**Level:** error
+
+## What
+
+A table or view with a rewrite rule.
+
+## Why it leaks
+
+What a rule adds to a statement is done with the rights of the table's owner, who is admitted to every tenant's rows.
+
+## How to fix
+
+Use a trigger: it acts with the caller's rights.
+
+## Example
+
+\`\`\`sql
+create rule copy as on insert to public.orders do also
+  insert into public.audit select * from public.customers;
+\`\`\`
+`,
+"policies/docs/0027_definer_function.md": `# 0027_definer_function
+
+**Level:** error
+
+## What
+
+A SECURITY DEFINER function that the app role, the worker role or PUBLIC can run, or that a trigger runs. The framework's own are looked after by [0031](0031_framework_function.md).
+
+## Why it leaks
+
+It runs with its owner's rights, and \`rowhouse_owner\` is admitted to every tenant's rows: a function without a filter of
+its own hands them out.
+
+## How to fix
+
+Make it SECURITY INVOKER, or revoke EXECUTE. If it must be a definer, let it ask for \`rowhouse.current_tenant()\`, have it
+reviewed, and suppress the finding by its key: the key changes when the function does.
+
+## Example
+
+\`\`\`sql
+create function public.count_orders() returns bigint language sql security definer
+return (select count(*) from public.orders);
+\`\`\`
+`,
+"policies/docs/0028_definer_search_path.md": `# 0028_definer_search_path
+
+**Level:** error
+
+## What
+
+A SECURITY DEFINER function without a \`search_path\` of its own, or one that belongs to a superuser or a BYPASSRLS role.
+
+## Why it leaks
+
+Names in it are looked up where its caller says, so the caller chooses which function it runs with the owner's rights. And
+whoever is superuser or has BYPASSRLS is held to no policy, FORCE or not.
+
+## How to fix
+
+\`alter function … set search_path = ''\`, qualify every name, and give it to \`rowhouse_owner\`.
+
+## Example
+
+\`\`\`sql
+create function public.f() returns integer language sql security definer as 'select count(*) from orders';
+\`\`\`
+`,
+"policies/docs/0029_immutable_setting.md": `# 0029_immutable_setting
+
+**Level:** error
+
+## What
+
+An IMMUTABLE function that reads a setting or the current tenant.
+
+## Why it leaks
+
+The planner computes it once and keeps the answer in the plan: a prepared statement goes on with its first tenant's rows,
+for every tenant after it and for none.
+
+## How to fix
+
+\`alter function … stable\`.
+
+## Example
+
+\`\`\`sql
+create function public.my_tenant() returns uuid language sql immutable
+return current_setting('app.tenant_id')::uuid;
+\`\`\`
+`,
+"policies/docs/0030_leakproof_function.md": `# 0030_leakproof_function
+
+**Level:** warning
+
+## What
+
+A function marked LEAKPROOF that is not the server's or an extension's.
+
+## Why it leaks
+
+It may be run on rows before the policies have judged them. If it can raise an error or a notice that quotes its argument,
+that is another tenant's value.
+
+## How to fix
+
+\`alter function … not leakproof\`. For one search over a large tenant consider a dedicated schema, where no policy stands in
+the index's way. If the function was reviewed, suppress the key.
+
+## Example
+
+\`\`\`sql
+alter function public.matches(text, text) leakproof;
+\`\`\`
+`,
+"policies/docs/0031_framework_function.md": `# 0031_framework_function
+
+**Level:** error
+
+## What
+
+A function in schema \`rowhouse\` is missing, was changed, or is not the framework's.
+
+## Why it leaks
+
+\`current_tenant()\` is what every policy compares with, \`enter()\` is what checks a tenant before it is set, and the look-ups
+run with the owner's rights. A change to one of them is a change to the wall.
+
+## How to fix
+
+Create it again as \`db/migrations\` has it. Keep functions of your own in another schema. (In Rowhouse's own repository:
+after a deliberate change, copy the fingerprint from the finding into the rule.)
+
+## Example
+
+\`\`\`sql
+create or replace function rowhouse.current_tenant() returns uuid language sql immutable
+return '018f3b1e-7f6a-7c1e-9d3b-2f5a6c7d8e9f'::uuid;
+\`\`\`
+`,
+"policies/docs/0032_server_version.md": `# 0032_server_version
+
+**Level:** error, or warning where the fault needs a role to be changed under open connections
+
+## What
+
+The server is a release of PostgreSQL that is known to enforce row-level security wrongly.
+
+## Why it leaks
+
+The faults are PostgreSQL's own and no schema helps against them
+([security advisories](https://www.postgresql.org/support/security/)):
+
+| fault | fixed in |
+| --- | --- |
+| CVE-2023-2455: policies of another role after a function was inlined | 15.3 |
+| CVE-2023-39418: MERGE does not enforce UPDATE and SELECT policies | 15.4 |
+| CVE-2024-10976: policies of another role below subqueries | 15.9, 16.5, 17.1 |
+| CVE-2025-8713: statistics show rows that policies hide | 15.14, 16.10, 17.6 |
+| CVE-2026-14666: cached plans outlive a change of the role | 15.19, 16.15, 17.11, 18.6 |
+
+## How to fix
+
+Install the latest minor release of the series; it needs no dump and restore.
+
+## Example
+
+\`\`\`sql
+show server_version;   -- 15.2
+\`\`\`
+`,
+"policies/lints/0001_unclassified_table.sql": `-- Every table is a tenant's or global; what is neither carries no wall that anybody could check.
+select
+  '0001_unclassified_table' as rule,
+  'error' as level,
+  r.schema,
+  r.name as object,
+  pg_catalog.format(
+    'The %s %s is neither a tenant table nor a global one: %s.',
+    case r.kind when 'f' then 'foreign table' when 'm' then 'materialized view' else 'table' end, r.label,
+    case
+      when r.kind = 'f' then 'a foreign table cannot carry row-level security'
+      when r.kind = 'm' then 'a materialized view cannot carry row-level security, and it is not in schema global'
+      when r.schema = 'global' then 'it is in schema global and has a column tenant_id'
+      when has_tenant then 'it has a column tenant_id, but its schema is not one of those that hold tenant tables'
+      else 'it has no column tenant_id and is not in schema global'
+    end
+  ) as detail,
+  'Declare it with tenantTable() (it needs a tenant_id) or globalTable() (it goes to schema global), then run \`rowhouse migrate\`.'
+    as remediation,
+  pg_catalog.format('0001_unclassified_table:%s.%s', r.schema, r.name) as key
+from relations r
+cross join lateral (
+  select exists (
+    select from pg_catalog.pg_attribute a
+    where a.attrelid = r.oid and a.attname = 'tenant_id' and not a.attisdropped
+  ) as has_tenant
+) as tenant
+where r.kind in ('r', 'p', 'f', 'm')
+  and not exists (select from tenant_tables t where t.oid = r.oid)
+  -- A partition elsewhere is its parent's affair, unless it is foreign: then its rows have no wall where they are.
+  and not (r.is_partition and r.kind <> 'f')
+  and not (r.schema = 'global' and r.kind <> 'f' and not has_tenant)
+`,
+"policies/lints/0002_foreign_owner.sql": `-- Whoever owns a table can take its wall down, and \`rowhouse migrate\` can only secure what the owner role owns.
+select
+  '0002_foreign_owner' as rule,
+  'error' as level,
+  o.schema,
+  o.name as object,
+  pg_catalog.format('The %s %s is owned by "%s", not by "rowhouse_owner".', o.what, o.label, r.rolname) as detail,
+  'Run \`alter … owner to rowhouse_owner\` as its present owner or as an administrator, then \`rowhouse migrate\`.' as remediation,
+  pg_catalog.format('0002_foreign_owner:%s.%s', o.schema, o.name) as key
+from (
+  select
+    case kind when 'v' then 'view' when 'm' then 'materialized view' when 'S' then 'sequence' else 'table' end as what,
+    schema, name, label, owner
+  from relations
+  union all
+  select 'function', schema, signature, pg_catalog.format('%I.%s', schema, signature), owner from functions
+) as o
+join pg_catalog.pg_roles r on r.oid = o.owner
+where (o.schema in ('rowhouse', 'global') or o.schema = any ($1::text[]))
+  and r.rolname <> 'rowhouse_owner'
+  and not (o.what = 'function' and r.rolname = 'rowhouse_queue')
+`,
+"policies/lints/0003_tenant_column.sql": `-- tenant_id is what the policies compare: a uuid, never null, filled in by the transaction's tenant.
+select
+  '0003_tenant_column' as rule,
+  'error' as level,
+  t.schema,
+  t.name as object,
+  pg_catalog.format('Column %I of %s %s.', t.tenant_column, t.label, problems) as detail,
+  'Make it \`tenant_id uuid not null default rowhouse.current_tenant()\`, as tenantTable() does.' as remediation,
+  pg_catalog.format('0003_tenant_column:%s.%s', t.schema, t.name) as key
+from tenant_tables t
+join pg_catalog.pg_attribute a on a.attrelid = t.oid and a.attnum = t.tenant_attnum
+left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+cross join lateral pg_catalog.concat_ws(
+  ', ',
+  case when a.atttypid <> 'pg_catalog.uuid'::pg_catalog.regtype
+    then 'is of type ' || pg_catalog.format_type(a.atttypid, a.atttypmod) end,
+  case when not a.attnotnull then 'may be null' end,
+  case
+    when d.oid is null then 'has no default'
+    when pg_catalog.pg_get_expr(d.adbin, d.adrelid) <> 'rowhouse.current_tenant()'
+      then 'has the default ' || pg_catalog.pg_get_expr(d.adbin, d.adrelid)
+  end
+) as problems
+where not t.is_partition and problems <> ''
+`,
+"policies/lints/0004_rls_disabled.sql": `-- Policies count for nothing until row-level security is switched on.
+select
+  '0004_rls_disabled' as rule,
+  'error' as level,
+  t.schema,
+  t.name as object,
+  pg_catalog.format('Row-level security is off on the tenant table %s.', t.label) as detail,
+  'Run \`rowhouse migrate\`, which secures every tenant table again.' as remediation,
+  pg_catalog.format('0004_rls_disabled:%s.%s', t.schema, t.name) as key
+from tenant_tables t
+where not t.rls_enabled and not t.is_partition
+`,
+"policies/lints/0005_rls_not_forced.sql": `-- Without FORCE the owner is not held to the policies, and neither are its views and SECURITY DEFINER functions.
+select
+  '0005_rls_not_forced' as rule,
+  'error' as level,
+  t.schema,
+  t.name as object,
+  pg_catalog.format('Row-level security is not forced on the tenant table %s.', t.label) as detail,
+  'Run \`rowhouse migrate\`, which secures every tenant table again.' as remediation,
+  pg_catalog.format('0005_rls_not_forced:%s.%s', t.schema, t.name) as key
+from tenant_tables t
+where not t.rls_forced and not t.is_partition
+`,
+"policies/lints/0006_template_policy.sql": `-- Each tenant table has the template's policies (policies/tenant_table.sql), to the letter.
+select
+  '0006_template_policy' as rule,
+  'error' as level,
+  t.schema,
+  t.name as object,
+  pg_catalog.format('Policy %s on %s %s.', expected.name, t.label, problems) as detail,
+  'Run \`rowhouse migrate\`, which secures every tenant table again.' as remediation,
+  pg_catalog.format('0006_template_policy:%s.%s.%s', t.schema, t.name, expected.name) as key
+from (
+  select tenant_tables.*, app_may && array['INSERT', 'UPDATE'] as app_writes,
+    pg_catalog.format('(%I = ( SELECT rowhouse.current_tenant() AS current_tenant))', tenant_column) as wall
+  from tenant_tables
+  where not is_partition
+) as t
+cross join lateral (
+  values
+    ('tenant_isolation', false, 'rowhouse_app', '*', t.wall, case when app_writes then t.wall end),
+    ('tenant_access', true, 'rowhouse_app', case when app_writes then '*' else 'r' end, 'true', case when app_writes then 'true' end),
+    ('owner_access', true, 'rowhouse_owner', '*', 'true', 'true')
+) as expected (name, is_permissive, role, command, using_expression, check_expression)
+left join pg_catalog.pg_policy p on p.polrelid = t.oid and p.polname = expected.name
+cross join lateral (
+  select pg_catalog.pg_get_expr(p.polqual, t.oid), pg_catalog.pg_get_expr(p.polwithcheck, t.oid)
+) as actual (using_expression, check_expression)
+cross join lateral pg_catalog.concat_ws(
+  ', ',
+  case when p.oid is null then 'is missing' end,
+  case when p.polpermissive <> expected.is_permissive then 'is ' || case when p.polpermissive then 'permissive' else 'restrictive' end end,
+  case when p.polroles <> array(select r.oid from pg_catalog.pg_roles r where r.rolname = expected.role)
+    then 'is not for ' || expected.role || ' alone' end,
+  case when p.polcmd <> expected.command::"char" then 'is for another command than it should be' end,
+  case when p.oid is not null and actual.using_expression is distinct from expected.using_expression
+    then 'has USING ' || coalesce(actual.using_expression, 'nothing') end,
+  case when p.oid is not null and actual.check_expression is distinct from expected.check_expression
+    then 'has WITH CHECK ' || coalesce(actual.check_expression, 'nothing') end
+) as problems
+where problems <> '' and (expected.role <> 'rowhouse_app' or t.app_may <> '{}')
+`,
+"policies/lints/0007_extra_policy.sql": `-- A further permissive policy can only open a table to someone: permissive policies are joined with OR.
+select
+  '0007_extra_policy' as rule,
+  'error' as level,
+  t.schema,
+  t.name as object,
+  pg_catalog.format(
+    'Policy %I on %s is permissive and not the template''s; it admits %s to rows USING %s.',
+    p.polname, t.label,
+    (
+      select pg_catalog.string_agg(coalesce(r.rolname, 'PUBLIC'), ', ' order by r.rolname)
+      from pg_catalog.unnest(p.polroles) as grantee
+      left join pg_catalog.pg_roles r on r.oid = grantee
+    ),
+    coalesce(pg_catalog.pg_get_expr(p.polqual, p.polrelid), pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid))
+  ) as detail,
+  'Drop it, or make it RESTRICTIVE: what narrows within a tenant is welcome.' as remediation,
+  pg_catalog.format('0007_extra_policy:%s.%s.%s', t.schema, t.name, p.polname) as key
+from tenant_tables t
+join pg_catalog.pg_policy p on p.polrelid = t.oid
+where p.polpermissive
+  and p.polname not in ('tenant_isolation', 'owner_access')
+  and not (p.polname = 'tenant_access' and t.app_may <> '{}')
+`,
+"policies/lints/0008_policy_reads_setting.sql": `-- Whoever can run SQL can set a setting. The tenant is the only one that a policy may ask for.
+select
+  '0008_policy_reads_setting' as rule,
+  'error' as level,
+  r.schema,
+  r.name as object,
+  pg_catalog.format('Policy %I on %s depends on a setting that a session can set: %s.', p.polname, r.label, expressions) as detail,
+  'Split the policy by role (\`to …\`) instead of asking a setting who is calling.' as remediation,
+  pg_catalog.format('0008_policy_reads_setting:%s.%s.%s', r.schema, r.name, p.polname) as key
+from relations r
+join pg_catalog.pg_policy p on p.polrelid = r.oid
+cross join lateral pg_catalog.concat_ws(
+  ', ', pg_catalog.pg_get_expr(p.polqual, p.polrelid), pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid)
+) as expressions
+where expressions ~ 'current_setting\\('
+  or exists (
+    select from pg_catalog.pg_depend d
+    join functions f on f.oid = d.refobjid and d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass
+    where d.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass and d.objid = p.oid
+      and f.body ~ 'current_setting' and not (f.schema = 'rowhouse' and f.name = 'current_tenant')
+  )
+`,
+"policies/lints/0009_role_attributes.sql": `-- Superusers and BYPASSRLS roles walk past every policy; the other attributes let a role become one of them.
+select
+  '0009_role_attributes' as rule,
+  'error' as level,
+  null as schema,
+  expected.name as object,
+  pg_catalog.format('Role "%s" %s.', expected.name, problems) as detail,
+  'Run \`rowhouse init-database\`, and take the attribute away with \`alter role\`.' as remediation,
+  pg_catalog.format('0009_role_attributes:%s', expected.name) as key
+from (
+  values ('rowhouse_owner', true), ('rowhouse_app', true), ('rowhouse_worker', true), ('rowhouse_queue', false)
+) as expected (name, may_login)
+left join pg_catalog.pg_roles r on r.rolname = expected.name
+cross join lateral pg_catalog.concat_ws(
+  ', ',
+  case when r.oid is null then 'does not exist' end,
+  case when r.rolsuper then 'is a superuser' end,
+  case when r.rolbypassrls then 'has BYPASSRLS' end,
+  case when r.rolcreaterole then 'has CREATEROLE' end,
+  case when r.rolcreatedb then 'has CREATEDB' end,
+  case when r.rolreplication then 'has REPLICATION' end,
+  case when r.rolinherit then 'has INHERIT' end,
+  case when r.rolcanlogin and not expected.may_login then 'may log in' end
+) as problems
+where problems <> ''
+`,
+"policies/lints/0010_role_ownership.sql": `-- An owner can alter, drop and grant. The roles that serve own nothing, large objects and functions included.
+select
+  '0010_role_ownership' as rule,
+  'error' as level,
+  null as schema,
+  owned.identity as object,
+  pg_catalog.format('Role "%s" owns the %s %s.', s.name, owned.type, owned.identity) as detail,
+  'Give it to the owner role: \`alter … owner to rowhouse_owner\`. Large objects have no tenant: use a bytea column.' as remediation,
+  pg_catalog.format('0010_role_ownership:%s:%s', s.name, owned.identity) as key
+from serving_roles s
+join pg_catalog.pg_shdepend d
+  on d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass and d.refobjid = s.oid and d.deptype = 'o'
+cross join lateral pg_catalog.pg_identify_object(d.classid, d.objid, d.objsubid) as owned
+where d.dbid in (0, (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()))
+`,
+"policies/lints/0011_role_membership.sql": `-- A member can become the role with SET ROLE, inherited or not. The roles that serve are members of nothing.
+select
+  '0011_role_membership' as rule,
+  'error' as level,
+  null as schema,
+  member.rolname::text as object,
+  pg_catalog.format(
+    'Role "%s" is a member of "%s"%s.', member.rolname, granted.rolname,
+    -- INHERIT is the membership's own from PostgreSQL 16 on, and the member's before.
+    case when coalesce((pg_catalog.to_jsonb(m) ->> 'inherit_option')::boolean, member.rolinherit)
+      then ' and holds its rights without asking (INHERIT)' else '' end
+  ) as detail,
+  pg_catalog.format('Run \`revoke %I from %I\`.', granted.rolname, member.rolname) as remediation,
+  pg_catalog.format('0011_role_membership:%s:%s', member.rolname, granted.rolname) as key
+from pg_catalog.pg_auth_members m
+join pg_catalog.pg_roles member on member.oid = m.member
+join pg_catalog.pg_roles granted on granted.oid = m.roleid
+where member.rolname in ('rowhouse_app', 'rowhouse_worker', 'rowhouse_queue')
+`,
+"policies/lints/0012_preset_tenant.sql": `-- A tenant that is set for a role, a database or the server is there before anybody has entered.
+select
+  '0012_preset_tenant' as rule,
+  'error' as level,
+  null as schema,
+  preset.place as object,
+  pg_catalog.format('%s presets %s.', preset.place, preset.setting) as detail,
+  'Take it back with \`alter role … reset\` or \`alter database … reset\`, or out of postgresql.conf.' as remediation,
+  pg_catalog.format('0012_preset_tenant:%s:%s', preset.place, preset.setting) as key
+from (
+  select pg_catalog.split_part(setting, '=', 1) as setting,
+    pg_catalog.concat_ws(' in ', 'role ' || r.rolname, 'database ' || d.datname) as place
+  from pg_catalog.pg_db_role_setting s
+  cross join pg_catalog.unnest(s.setconfig) as setting
+  left join pg_catalog.pg_roles r on r.oid = s.setrole
+  left join pg_catalog.pg_database d on d.oid = s.setdatabase
+  where (s.setdatabase = 0 or d.datname = pg_catalog.current_database())
+    -- role: the session would begin as someone else.
+    and setting ~* '^(app\\.tenant_id|role)='
+  union all
+  select 'app.tenant_id', 'this session'
+  where pg_catalog.current_setting('app.tenant_id', true) <> ''
+) as preset
+`,
+"policies/lints/0013_table_grant.sql": `-- Beyond select, insert, update and delete, row-level security does not hold: TRUNCATE empties every tenant's rows,
+-- REFERENCES and TRIGGER reach into them, MAINTAIN locks them.
+select
+  '0013_table_grant' as rule,
+  'error' as level,
+  held.schema,
+  held.name as object,
+  pg_catalog.format('%s holds %s on %s.', held.grantee, held.privileges, held.label) as detail,
+  pg_catalog.format('Run \`revoke %s on %s from %s\`.', held.privileges, held.label, held.grantee) as remediation,
+  pg_catalog.format('0013_table_grant:%s.%s:%s:%s', held.schema, held.name, held.grantee, held.privileges) as key
+from (
+  select r.schema, r.name, r.label, s.name as grantee,
+    pg_catalog.string_agg(a.privilege_type, ', ' order by a.privilege_type) as privileges
+  from relations r
+  cross join pg_catalog.aclexplode(r.acl) as a
+  join serving_roles s on s.oid = a.grantee
+  left join tenant_tables t on t.oid = r.oid
+  where not (
+      s.name = 'rowhouse_app' and a.privilege_type = any (
+        case
+          when t.oid is not null then t.app_may
+          when r.kind = 'S' then array['USAGE']
+          when r.schema = 'global' then array['SELECT']
+          when r.kind = 'v' then array['SELECT', 'INSERT', 'UPDATE', 'DELETE']
+          else array[]::text[]
+        end
+      )
+    )
+    and t.is_partition is not true
+  group by r.schema, r.name, r.label, s.name
+) as held
+`,
+"policies/lints/0014_column_grant.sql": `-- A grant on columns reaches a table past its own grants, and stands in no list of them.
+select
+  '0014_column_grant' as rule,
+  'error' as level,
+  r.schema,
+  r.name as object,
+  pg_catalog.format('%s holds %s on column %I of %s.', s.name, privileges, a.attname, r.label) as detail,
+  pg_catalog.format('Run \`revoke %s (%I) on %s from %s\`.', privileges, a.attname, r.label, s.name) as remediation,
+  pg_catalog.format('0014_column_grant:%s.%s.%s:%s:%s', r.schema, r.name, a.attname, s.name, privileges) as key
+from relations r
+join pg_catalog.pg_attribute a on a.attrelid = r.oid and a.attacl is not null and not a.attisdropped
+cross join serving_roles s
+cross join lateral (
+  select pg_catalog.string_agg(acl.privilege_type, ', ' order by acl.privilege_type)
+  from pg_catalog.aclexplode(a.attacl) as acl
+  where acl.grantee = s.oid
+) as held (privileges)
+where privileges is not null
+`,
+"policies/lints/0015_partition_grant.sql": `-- A query of a partition by its own name is not held to the policies of the table it is part of.
+select
+  '0015_partition_grant' as rule,
+  'error' as level,
+  t.schema,
+  t.name as object,
+  pg_catalog.format('%s holds %s on %s, which is a partition: queries by its own name pass the wall.',
+    s.name, privileges, t.label) as detail,
+  pg_catalog.format('Run \`revoke all on %s from %s\`: the rows are reached through the parent.', t.label, s.name) as remediation,
+  pg_catalog.format('0015_partition_grant:%s.%s:%s', t.schema, t.name, s.name) as key
+from tenant_tables t
+cross join serving_roles s
+cross join lateral (
+  select pg_catalog.string_agg(acl.privilege_type, ', ' order by acl.privilege_type)
+  from pg_catalog.aclexplode(t.acl) as acl
+  where acl.grantee = s.oid
+) as held (privileges)
+where t.is_partition and privileges is not null
+`,
+"policies/lints/0016_schema_create.sql": `-- Whoever may create in a schema that others look names up in can put a table or a function in the way.
+select
+  '0016_schema_create' as rule,
+  'error' as level,
+  n.nspname::text as schema,
+  null as object,
+  pg_catalog.format('%s may create objects in schema %I.', s.name, n.nspname) as detail,
+  pg_catalog.format('Run \`revoke create on schema %I from %s\`.', n.nspname, s.name) as remediation,
+  pg_catalog.format('0016_schema_create:%s:%s', n.nspname, s.name) as key
+from pg_catalog.pg_namespace n
+cross join pg_catalog.aclexplode(n.nspacl) as a
+join serving_roles s on s.oid = a.grantee
+where a.privilege_type = 'CREATE'
+`,
+"policies/lints/0017_database_grant.sql": `-- A temporary table outlives the transaction, and with it the tenant.
+select
+  '0017_database_grant' as rule,
+  'error' as level,
+  null as schema,
+  d.datname::text as object,
+  pg_catalog.format('%s holds %s on database %I.', s.name, a.privilege_type, d.datname) as detail,
+  pg_catalog.format('Run \`rowhouse init-database\`, or \`revoke %s on database %I from %s\`.', a.privilege_type, d.datname, s.name)
+    as remediation,
+  pg_catalog.format('0017_database_grant:%s:%s', s.name, a.privilege_type) as key
+from pg_catalog.pg_database d
+cross join pg_catalog.aclexplode(coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba))) as a
+join serving_roles s on s.oid = a.grantee
+where d.datname = pg_catalog.current_database() and a.privilege_type in ('TEMPORARY', 'CREATE')
+`,
+"policies/lints/0018_default_privileges.sql": `-- With default privileges a new object is reachable before anybody has decided that it should be.
+select
+  '0018_default_privileges' as rule,
+  'error' as level,
+  n.nspname::text as schema,
+  creator.rolname::text as object,
+  pg_catalog.format(
+    '%s gets %s on every %s that "%s" creates%s.', s.name, privileges, d.what, creator.rolname, ' in schema ' || n.nspname
+  ) as detail,
+  'Take it back with \`alter default privileges … revoke …\`: \`rowhouse migrate\` grants, table by table.' as remediation,
+  pg_catalog.format('0018_default_privileges:%s:%s:%s:%s', creator.rolname, n.nspname, d.what, s.name) as key
+from (
+  select defaclrole as creator, defaclnamespace as schema, defaclacl as acl,
+    case defaclobjtype
+      when 'r' then 'table' when 'S' then 'sequence' when 'f' then 'function' when 'T' then 'type' when 'n' then 'schema'
+      else 'large object'
+    end as what
+  from pg_catalog.pg_default_acl
+  union all
+  -- The server's own default: everybody may execute. The owner's functions are not to be so.
+  select r.oid, 0, pg_catalog.acldefault('f', r.oid), 'function'
+  from pg_catalog.pg_roles r
+  where r.rolname = 'rowhouse_owner'
+    and not exists (
+      select from pg_catalog.pg_default_acl a
+      where a.defaclrole = r.oid and a.defaclnamespace = 0 and a.defaclobjtype = 'f'
+    )
+) as d
+join pg_catalog.pg_roles creator on creator.oid = d.creator
+left join pg_catalog.pg_namespace n on n.oid = d.schema
+cross join serving_roles s
+cross join lateral (
+  select pg_catalog.string_agg(a.privilege_type, ', ' order by a.privilege_type)
+  from pg_catalog.aclexplode(d.acl) as a
+  where a.grantee = s.oid
+) as held (privileges)
+where privileges is not null
+  -- An entry for all schemas repeats what the server grants to PUBLIC by itself, whatever it was made for.
+  and not (
+    d.schema = 0 and s.name = 'PUBLIC' and (d.what = 'type' or (d.what = 'function' and creator.rolname <> 'rowhouse_owner'))
+  )
+`,
+"policies/lints/0019_other_grant.sql": `-- The roles that serve have no use for foreign servers, settings of the server, large objects, or functions of the server
+-- that are not everybody's.
+select
+  '0019_other_grant' as rule,
+  'error' as level,
+  null as schema,
+  target.identity as object,
+  pg_catalog.format('Role "%s" was granted rights on the %s %s.', s.name, target.type, target.identity) as detail,
+  pg_catalog.format('Revoke them from %s.', s.name) as remediation,
+  pg_catalog.format('0019_other_grant:%s:%s', s.name, target.identity) as key
+from serving_roles s
+join pg_catalog.pg_shdepend d
+  on d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass and d.refobjid = s.oid and d.deptype = 'a'
+cross join lateral pg_catalog.pg_identify_object(d.classid, d.objid, d.objsubid) as target
+where d.dbid in (0, (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()))
+  -- These have rules of their own, as far as they are not the server's.
+  and not (
+    d.classid = any (array['pg_catalog.pg_class', 'pg_catalog.pg_proc', 'pg_catalog.pg_type']::pg_catalog.regclass[])
+    and target.schema <> 'pg_catalog'
+  )
+  and d.classid <> all (
+    array['pg_catalog.pg_namespace', 'pg_catalog.pg_database', 'pg_catalog.pg_default_acl']::pg_catalog.regclass[]
+  )
+`,
+"policies/lints/0020_primary_key.sql": `-- The primary key begins with the tenant: an id taken in one tenant must not be seen as taken in another, and every
+-- query of the application filters by it.
+select
+  '0020_primary_key' as rule,
+  'error' as level,
+  t.schema,
+  t.name as object,
+  case
+    when k.oid is null then pg_catalog.format('The tenant table %s has no primary key.', t.label)
+    else pg_catalog.format('The primary key of %s does not begin with %I.', t.label, t.tenant_column)
+  end as detail,
+  'Make it \`primary key (tenant_id, …)\`, as tenantTable() does.' as remediation,
+  pg_catalog.format('0020_primary_key:%s.%s', t.schema, t.name) as key
+from tenant_tables t
+left join pg_catalog.pg_constraint k on k.conrelid = t.oid and k.contype = 'p'
+where not t.is_partition and k.conkey[1] is distinct from t.tenant_attnum
+`,
+"policies/lints/0021_unique_without_tenant.sql": `-- Uniqueness is decided over all rows, whoever may see them: a refusal tells what another tenant has.
+select
+  '0021_unique_without_tenant' as rule,
+  'error' as level,
+  t.schema,
+  t.name as object,
+  pg_catalog.format('The %s %I on %s compares rows of all tenants: %I is not among its columns.',
+    case when i.indisexclusion then 'exclusion constraint' else 'unique index' end, c.relname, t.label, t.tenant_column)
+    as detail,
+  'Make it begin with tenant_id, as tenantTable() does.' as remediation,
+  pg_catalog.format('0021_unique_without_tenant:%s.%s.%s', t.schema, t.name, c.relname) as key
+from tenant_tables t
+join pg_catalog.pg_index i on i.indrelid = t.oid
+join pg_catalog.pg_class c on c.oid = i.indexrelid
+where (i.indisunique or i.indisexclusion)
+  -- The primary key has a rule of its own, which leaves parts of other tables out.
+  and (not i.indisprimary or t.is_partition)
+  -- A partition's index that belongs to the parent's is found there.
+  and not c.relispartition
+  -- Included columns stand after the key's and are not compared.
+  and t.tenant_attnum <> all ((i.indkey::smallint[])[0:i.indnkeyatts - 1])
+`,
+"policies/lints/0022_foreign_key_without_tenant.sql": `-- Foreign keys are checked past row-level security: without the tenant on both sides a row can point into another tenant,
+-- learn what is there, and be deleted from there by a cascade.
+select
+  '0022_foreign_key_without_tenant' as rule,
+  'error' as level,
+  t.schema,
+  t.name as object,
+  pg_catalog.format('The foreign key %I of %s to %s does not pair %I with %I.',
+    k.conname, t.label, target.label, t.tenant_column, target.tenant_column) as detail,
+  'Make it \`foreign key (tenant_id, …) references … (tenant_id, …)\`, as tenantTable() does.' as remediation,
+  pg_catalog.format('0022_foreign_key_without_tenant:%s.%s.%s', t.schema, t.name, k.conname) as key
+from tenant_tables t
+join pg_catalog.pg_constraint k on k.conrelid = t.oid and k.contype = 'f' and k.conparentid = 0
+join tenant_tables target on target.oid = k.confrelid
+where not exists (
+  select from rows from (pg_catalog.unnest(k.conkey), pg_catalog.unnest(k.confkey)) as pair (here, there)
+  where here = t.tenant_attnum and there = target.tenant_attnum
+)
+`,
+"policies/lints/0023_foreign_key_into_tenant_table.sql": `-- A row that belongs to nobody must not depend on a tenant's: whoever writes the one learns of the other.
+select
+  '0023_foreign_key_into_tenant_table' as rule,
+  'error' as level,
+  r.schema,
+  r.name as object,
+  pg_catalog.format('The foreign key %I of %s, which is no tenant table, points into the tenant table %s.',
+    k.conname, r.label, target.label) as detail,
+  'Turn the reference round, or make the referring table a tenant table.' as remediation,
+  pg_catalog.format('0023_foreign_key_into_tenant_table:%s.%s.%s', r.schema, r.name, k.conname) as key
+from relations r
+join pg_catalog.pg_constraint k on k.conrelid = r.oid and k.contype = 'f' and k.conparentid = 0
+join tenant_tables target on target.oid = k.confrelid
+where not exists (select from tenant_tables t where t.oid = r.oid)
+`,
+"policies/lints/0024_view_not_invoker.sql": `-- A view reads as its owner unless it is told otherwise, and the owner sees every tenant's rows.
+select
+  '0024_view_not_invoker' as rule,
+  'error' as level,
+  r.schema,
+  r.name as object,
+  pg_catalog.format('The view %s reads with its owner''s rights, not with the caller''s.', r.label) as detail,
+  pg_catalog.format('Run \`alter view %s set (security_invoker = true)\`.', r.label) as remediation,
+  pg_catalog.format('0024_view_not_invoker:%s.%s', r.schema, r.name) as key
+from relations r
+where r.kind = 'v'
+  and not exists (
+    select from pg_catalog.pg_options_to_table(r.options) as o
+    where o.option_name = 'security_invoker' and o.option_value::boolean
+  )
+`,
+"policies/lints/0025_materialized_view.sql": `-- A materialized view holds a copy of the rows and cannot carry row-level security.
+select
+  '0025_materialized_view' as rule,
+  'error' as level,
+  r.schema,
+  r.name as object,
+  pg_catalog.format('The materialized view %s holds rows of %s without a wall.', r.label, sources.labels) as detail,
+  'Use a tenant table that a job keeps up to date, or a view with security_invoker.' as remediation,
+  pg_catalog.format('0025_materialized_view:%s.%s', r.schema, r.name) as key
+from relations r
+cross join lateral (
+  with recursive source (oid) as (
+    select r.oid
+    union
+    select d.refobjid
+    from source
+    join pg_catalog.pg_rewrite w on w.ev_class = source.oid
+    join pg_catalog.pg_depend d
+      on d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass and d.objid = w.oid
+      and d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
+  )
+  select pg_catalog.string_agg(t.label, ', ' order by t.label)
+  from source
+  join tenant_tables t on t.oid = source.oid
+) as sources (labels)
+where r.kind = 'm' and sources.labels is not null
+`,
+"policies/lints/0026_rewrite_rule.sql": `-- What a rule does, it does with the rights of the table's owner, who sees every tenant's rows.
+select
+  '0026_rewrite_rule' as rule,
+  'error' as level,
+  r.schema,
+  r.name as object,
+  pg_catalog.format('Rule %I on %s acts with its owner''s rights, not with the caller''s.', w.rulename, r.label) as detail,
+  'Use a trigger, which acts with the caller''s rights.' as remediation,
+  pg_catalog.format('0026_rewrite_rule:%s.%s.%s', r.schema, r.name, w.rulename) as key
+from relations r
+join pg_catalog.pg_rewrite w on w.ev_class = r.oid
+where w.rulename <> '_RETURN'
+`,
+"policies/lints/0027_definer_function.sql": `-- A SECURITY DEFINER function runs with its owner's rights, and the owner sees every tenant's rows. Those of the
+-- framework are looked after by rule 0031.
+select
+  '0027_definer_function' as rule,
+  'error' as level,
+  f.schema,
+  f.signature as object,
+  pg_catalog.format('%s can run %I.%s with the rights of "%s".', reach.who, f.schema, f.signature, owner.rolname) as detail,
+  'Make it SECURITY INVOKER, or revoke EXECUTE. If it must be: review that it returns only rows of rowhouse.current_tenant(), '
+    || 'and suppress the key, which changes with the function.' as remediation,
+  pg_catalog.format('0027_definer_function:%s.%s:%s', f.schema, f.signature, pg_catalog.left(pg_catalog.md5(f.body), 12)) as key
+from functions f
+join pg_catalog.pg_roles owner on owner.oid = f.owner
+cross join lateral (
+  select pg_catalog.string_agg(who, ', ' order by who)
+  from (
+    select s.name
+    from pg_catalog.aclexplode(f.acl) as a
+    join serving_roles s on s.oid = a.grantee
+    -- A trigger's function runs for whoever writes to the table, EXECUTE or not.
+    union
+    select 'a trigger on ' || r.label
+    from pg_catalog.pg_trigger g
+    join relations r on r.oid = g.tgrelid
+    where g.tgfoid = f.oid
+  ) as grantee (who)
+) as reach (who)
+where f.is_definer and f.schema <> 'rowhouse' and reach.who is not null
+`,
+"policies/lints/0028_definer_search_path.sql": `-- Without a search_path of its own a SECURITY DEFINER function looks names up where its caller says; and one that a
+-- superuser or a BYPASSRLS role owns is held to no policy.
+select
+  '0028_definer_search_path' as rule,
+  'error' as level,
+  f.schema,
+  f.signature as object,
+  pg_catalog.format('The SECURITY DEFINER function %I.%s %s.', f.schema, f.signature, problems) as detail,
+  'Set it (\`set search_path = ''''\`) and qualify every name; give the function to rowhouse_owner.' as remediation,
+  pg_catalog.format('0028_definer_search_path:%s.%s', f.schema, f.signature) as key
+from functions f
+join pg_catalog.pg_roles owner on owner.oid = f.owner
+cross join lateral pg_catalog.concat_ws(
+  ', ',
+  case when not exists (select from pg_catalog.unnest(f.settings) as setting where setting like 'search\\_path=%')
+    then 'has no search_path of its own' end,
+  case when owner.rolsuper then 'belongs to a superuser' when owner.rolbypassrls then 'belongs to a BYPASSRLS role' end
+) as problems
+where f.is_definer and problems <> ''
+`,
+"policies/lints/0029_immutable_setting.sql": `-- The planner computes an IMMUTABLE function once and keeps the answer: a prepared statement would stay with its first
+-- tenant.
+select
+  '0029_immutable_setting' as rule,
+  'error' as level,
+  f.schema,
+  f.signature as object,
+  pg_catalog.format('The function %I.%s is IMMUTABLE and reads a setting.', f.schema, f.signature) as detail,
+  pg_catalog.format('Run \`alter function %I.%s stable\`.', f.schema, f.signature) as remediation,
+  pg_catalog.format('0029_immutable_setting:%s.%s', f.schema, f.signature) as key
+from functions f
+where f.volatility = 'i' and f.body ~ 'current_setting|current_tenant'
+`,
+"policies/lints/0030_leakproof_function.sql": `-- A LEAKPROOF function may be run on rows before the policies have judged them.
+select
+  '0030_leakproof_function' as rule,
+  'warning' as level,
+  f.schema,
+  f.signature as object,
+  pg_catalog.format('The function %I.%s is LEAKPROOF: it sees rows of all tenants.', f.schema, f.signature) as detail,
+  pg_catalog.format('Run \`alter function %I.%s not leakproof\`, unless it can neither raise nor store what it sees.',
+    f.schema, f.signature) as remediation,
+  pg_catalog.format('0030_leakproof_function:%s.%s', f.schema, f.signature) as key
+from functions f
+where f.is_leakproof
+`,
+"policies/lints/0031_framework_function.sql": `-- The framework's functions are those of this release: enter(), current_tenant() and the look-ups are the wall's gate.
+select
+  '0031_framework_function' as rule,
+  'error' as level,
+  'rowhouse' as schema,
+  coalesce(f.signature, released.signature) as object,
+  pg_catalog.format(
+    case
+      when f.oid is null then 'The function rowhouse.%s is missing.'
+      when released.signature is null then 'The function rowhouse.%s is not of this release (its fingerprint is %s).'
+      else 'The function rowhouse.%s is not as it was released (its fingerprint is %s).'
+    end,
+    coalesce(f.signature, released.signature), f.fingerprint
+  ) as detail,
+  'Create it again as db/migrations has it. Functions of your own belong into another schema.' as remediation,
+  pg_catalog.format('0031_framework_function:%s', coalesce(f.signature, released.signature)) as key
+from (
+  values
+    ('current_tenant()', '3f5397a3f6f6'),
+    ('enter(uuid, integer)', 'f0e44a580e1a'),
+    ('find_api_key(text)', '089d76c9ef99'),
+    ('find_tenant_by_domain(text)', 'e58bd9dfa88c'),
+    ('find_tenant_by_id(uuid)', 'f732f9f7c09b'),
+    ('find_tenant_by_slug(text)', '57f726ee122d'),
+    ('tenant_lock(uuid)', 'a678e3919cf8'),
+    ('uuid_v7()', '5833a5961c18')
+) as released (signature, fingerprint)
+full join (
+  select oid, signature,
+    -- Spaces differ between versions of the server.
+    pg_catalog.left(pg_catalog.md5(pg_catalog.regexp_replace(pg_catalog.concat_ws(
+      '|', language, is_definer, volatility, is_strict, is_leakproof, settings::text, body
+    ), '\\s+', ' ', 'g')), 12) as fingerprint
+  from functions
+  where schema = 'rowhouse'
+) as f on f.signature = released.signature
+where f.fingerprint is distinct from released.fingerprint
+`,
+"policies/lints/0032_server_version.sql": `-- Releases of PostgreSQL that enforce row-level security wrongly (https://www.postgresql.org/support/security/).
+select
+  '0032_server_version' as rule,
+  hole.level,
+  null as schema,
+  'PostgreSQL ' || pg_catalog.current_setting('server_version') as object,
+  pg_catalog.format('This server has %s: %s. Fixed in %s.%s.', hole.cve, hole.what, hole.major, hole.fixed_minor) as detail,
+  'Install the latest minor release; it needs no dump and restore.' as remediation,
+  '0032_server_version:' || hole.cve as key
+from (
+  values
+    ('CVE-2023-2455', 'error', 'policies of another role after a function was inlined', 15, 3),
+    ('CVE-2023-39418', 'error', 'MERGE does not enforce UPDATE and SELECT policies', 15, 4),
+    ('CVE-2024-10976', 'error', 'policies of another role below subqueries', 15, 9),
+    ('CVE-2024-10976', 'error', 'policies of another role below subqueries', 16, 5),
+    ('CVE-2024-10976', 'error', 'policies of another role below subqueries', 17, 1),
+    ('CVE-2025-8713', 'error', 'statistics show rows that policies hide', 15, 14),
+    ('CVE-2025-8713', 'error', 'statistics show rows that policies hide', 16, 10),
+    ('CVE-2025-8713', 'error', 'statistics show rows that policies hide', 17, 6),
+    -- Only while a role is being changed under open connections.
+    ('CVE-2026-14666', 'warning', 'cached plans outlive a change of the role', 15, 19),
+    ('CVE-2026-14666', 'warning', 'cached plans outlive a change of the role', 16, 15),
+    ('CVE-2026-14666', 'warning', 'cached plans outlive a change of the role', 17, 11),
+    ('CVE-2026-14666', 'warning', 'cached plans outlive a change of the role', 18, 6)
+) as hole (cve, level, what, major, fixed_minor)
+cross join (select pg_catalog.current_setting('server_version_num')::integer) as server (version)
+where server.version / 10000 = hole.major and server.version % 10000 < hole.fixed_minor
+`,
 "policies/tenant_table.sql": `-- The one template of a tenant table's wall, rendered for each table by \`rowhouse migrate\`: {{table}} is its qualified,
 -- quoted name. Policies are split by role; no setting that a session can set may widen what it sees.
 
@@ -458,5 +2207,14 @@ create policy owner_access on {{table}} to rowhouse_owner using (true) with chec
 
 revoke all on {{table}} from public, rowhouse_app, rowhouse_worker;
 grant select, insert, update, delete on {{table}} to rowhouse_app;
+`,
+"policies/tenant_tables.sql": `-- The tenant tables of the catalog, for the zero-count check. policies/catalog.sql stands in front of it.
+select
+  t.schema,
+  t.name,
+  t.label,
+  pg_catalog.quote_ident(t.tenant_column) as "tenantColumn"
+from tenant_tables t
+order by t.schema, t.name
 `,
 };

@@ -1,0 +1,65 @@
+import { roleName } from "../database/role-names.ts";
+import { connectSql, type SqlConnection } from "../database/sql-connection.ts";
+import { ConfigInvalid } from "../errors.ts";
+import { applyMigration } from "./apply-migration.ts";
+import { resetSession } from "./ddl-session.ts";
+import { createLedger, pendingMigrations } from "./ledger.ts";
+import { frameworkMigrations, readMigrations, type MigrationFolder } from "./migration-files.ts";
+import { takeMigrationLock } from "./migration-lock.ts";
+import { secureTables } from "./secure-tables.ts";
+
+export interface MigrateOptions {
+  /** Connects as the owner role, directly: a transaction pooler would lose the lock. */
+  readonly ownerUrl: string;
+  readonly rolePrefix: string;
+  /** The application's migrations, run in this order after the framework's own. */
+  readonly folders: readonly MigrationFolder[];
+  /** @defaultValue 60_000 milliseconds to wait for another runner */
+  readonly lockWait?: number;
+}
+
+export interface MigrationReport {
+  /** Ids of the migrations that this run applied, in order. */
+  readonly applied: readonly string[];
+  /** Qualified names of the tables that this run secured. */
+  readonly secured: readonly string[];
+}
+
+/**
+ * Brings the database to what the code expects: the framework's migrations, the application's, then the wall on every
+ * tenant table. Safe to run from many processes at once, and again at any time.
+ *
+ * @throws MigrationInvalid before anything is applied, when a file was edited, is missing or is malformed
+ * @throws MigrationFailed when a statement fails; see there what stays applied
+ * @throws MigrationLocked when another runner is not done in time
+ */
+export async function migrate(options: MigrateOptions): Promise<MigrationReport> {
+  const { ownerUrl, rolePrefix, folders, lockWait = 60_000 } = options;
+  const migrations = [...frameworkMigrations(), ...(await Promise.all(folders.map(readMigrations))).flat()];
+  const sources = ["rowhouse", ...folders.map((folder) => folder.source)];
+  await using connection = await connectSql(ownerUrl, "rowhouse migrate");
+  await assertOwner(connection, rolePrefix);
+  await using lock = await takeMigrationLock(ownerUrl, lockWait);
+  await resetSession(connection);
+  await createLedger(connection);
+  const pending = await pendingMigrations(connection, migrations, sources);
+  for (const migration of pending) {
+    await lock.assertHeld();
+    await applyMigration(connection, migration, rolePrefix);
+  }
+  await lock.assertHeld();
+  await resetSession(connection);
+  const secured = await secureTables(connection, rolePrefix);
+  return { applied: pending.map((migration) => migration.id), secured };
+}
+
+/** What another role creates belongs to it, and the owner's policies and grants would not hold for it. */
+async function assertOwner(connection: SqlConnection, rolePrefix: string): Promise<void> {
+  const { rows } = await connection.query<{ name: string }>("select current_user as name");
+  const expected = roleName(rolePrefix, "owner");
+  if (rows[0]!.name === expected) return;
+  throw new ConfigInvalid(
+    `OWNER_DATABASE_URL connects as "${rows[0]!.name}", but migrations must run as "${expected}". Correct the URL, or ` +
+      "ROWHOUSE_ROLE_PREFIX.",
+  );
+}

@@ -1,7 +1,7 @@
 import type { Database, TenantDb, TransactionOptions } from "../database/types.ts";
 import { TenantMismatch } from "../errors.ts";
 import type { TenantContext } from "./context.ts";
-import type { Registry } from "./registry.ts";
+import { isStaleTenant, type Registry } from "./registry.ts";
 
 /** The one door to tenant rows outside a request. */
 export type WithTenant = <Result>(
@@ -20,7 +20,7 @@ export function createWithTenant(database: Database, registry: Registry, context
   return async function withTenant(tenantId, work, options) {
     const outer = context.tryCurrent();
     const joined = outer?.transaction?.isOpen ? outer.transaction : undefined;
-    if (joined && joined.tenant.id !== tenantId) {
+    if (joined && joined.tenant.id !== tenantId.toLowerCase()) {
       throw new TenantMismatch(
         `A transaction of tenant ${joined.tenant.id} is open here, so one of tenant ${tenantId} cannot begin inside it. ` +
           "End the outer one first.",
@@ -35,6 +35,7 @@ export function createWithTenant(database: Database, registry: Registry, context
         result = await work(transaction.db);
       } catch (error) {
         await transaction.rollback();
+        if (isStaleTenant(error)) registry.forget(tenant.id);
         throw error;
       }
       await transaction.commit();

@@ -30,17 +30,19 @@ $$;
 -- The owner makes functions that belong to rowhouse_queue, for which it must be able to become it. INHERIT FALSE: until
 -- it does, it has none of the rights. Before PostgreSQL 16 that is the NOINHERIT above.
 do $$
-declare
-  -- pg_auth_members has the options as columns only from 16 on, so the question is text too.
-  is_16 constant boolean := pg_catalog.current_setting('server_version_num')::integer >= 160000;
-  is_member boolean;
 begin
-  execute 'select exists (
-      select from pg_catalog.pg_auth_members m
-      where m.roleid = ''rowhouse_queue''::regrole and m.member = ''rowhouse_owner''::regrole'
-    || case when is_16 then ' and m.set_option and not m.inherit_option' else '' end || ')' into is_member;
-  if not is_member then
-    execute 'grant rowhouse_queue to rowhouse_owner' || case when is_16 then ' with inherit false, set true' else '' end;
+  if exists (
+    select from pg_catalog.pg_auth_members m
+    where m.roleid = 'rowhouse_queue'::regrole and m.member = 'rowhouse_owner'::regrole
+      -- Columns only from 16 on, hence by way of JSON.
+      and coalesce((pg_catalog.to_jsonb(m) ->> 'set_option')::boolean, true)
+      and not coalesce((pg_catalog.to_jsonb(m) ->> 'inherit_option')::boolean, false)
+  ) then
+    null;
+  elsif pg_catalog.current_setting('server_version_num')::integer >= 160000 then
+    execute 'grant rowhouse_queue to rowhouse_owner with inherit false, set true';
+  else
+    grant rowhouse_queue to rowhouse_owner;
   end if;
 end
 $$;

@@ -1,5 +1,5 @@
--- The one template of a tenant table's wall, rendered for each table by `rowhouse migrate`: {{table}} is its qualified,
--- quoted name. Policies are split by role; no setting that a session can set may widen what it sees.
+-- The one template of a tenant table's wall, rendered for each table by `rowhouse migrate` with its qualified,
+-- quoted name in place of the braces. Policies are split by role; no setting that a session can set may widen what it sees.
 
 alter table {{table}} enable row level security;
 -- forced: the owner is held to the policies too, so a definer function or a view of the owner cannot walk past them.

@@ -61,7 +61,21 @@ from this
 where not exists (select from public_schema)
 
 union all
-select 'rowhouse_owner is no member of rowhouse_queue', 'grant rowhouse_queue to rowhouse_owner',
+select 'rowhouse_owner may not become rowhouse_queue', 'grant rowhouse_queue to rowhouse_owner',
   'a role with ADMIN OPTION on rowhouse_queue'
-where not pg_catalog.pg_has_role('rowhouse_owner', 'rowhouse_queue', 'member')
+where not exists (
+  select from pg_catalog.pg_auth_members m
+  where m.roleid = 'rowhouse_queue'::regrole and m.member = 'rowhouse_owner'::regrole
+    -- set_option and inherit_option are columns only from PostgreSQL 16 on, hence by way of JSON.
+    and coalesce((pg_catalog.to_jsonb(m) ->> 'set_option')::boolean, true)
+)
+
+union all
+select 'rowhouse_owner inherits what rowhouse_queue may',
+  pg_catalog.format('grant rowhouse_queue to rowhouse_owner with inherit false granted by %I',
+    pg_catalog.pg_get_userbyid(m.grantor)),
+  pg_catalog.pg_get_userbyid(m.grantor)
+from pg_catalog.pg_auth_members m
+where m.roleid = 'rowhouse_queue'::regrole and m.member = 'rowhouse_owner'::regrole
+  and (pg_catalog.to_jsonb(m) ->> 'inherit_option')::boolean
 order by 1;

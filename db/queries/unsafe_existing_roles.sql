@@ -23,7 +23,9 @@ cross join lateral (
     (rolcreatedb, 'has CREATEDB'),
     (rolreplication, 'has REPLICATION'),
     (
-      rolname ~ '^pg_(read|write|execute)_' or rolname in ('pg_maintain', 'pg_database_owner'),
+      -- pg_database_owner stands for whoever owns the database, which the owner role may.
+      rolname ~ '^pg_(read|write|execute)_' or rolname = 'pg_maintain'
+        or (rolname = 'pg_database_owner' and role <> 'rowhouse_owner'),
       'is a predefined role of the server'
     ),
     (rolname = 'rowhouse_owner' and not is_self, 'owns the tables'),

@@ -22,6 +22,7 @@ from (
     ('find_tenant_by_domain(text)', 'e58bd9dfa88c'),
     ('find_tenant_by_id(uuid)', 'f732f9f7c09b'),
     ('find_tenant_by_slug(text)', '57f726ee122d'),
+    ('missing_migrations(text[])', '4b6defb07b00'),
     ('tenant_lock(uuid)', 'a678e3919cf8'),
     ('uuid_v7()', '5833a5961c18')
 ) as released (signature, fingerprint)

@@ -52,10 +52,7 @@ export interface TenantTransaction {
 
 /** The framework's narrow SECURITY DEFINER functions that run before a tenant is known; each returns at most one row. */
 export type LookupName =
-  | "find_tenant_by_id"
-  | "find_tenant_by_slug"
-  | "find_tenant_by_domain"
-  | "find_api_key";
+  "find_tenant_by_id" | "find_tenant_by_slug" | "find_tenant_by_domain" | "find_api_key" | "missing_migrations";
 
 /** One application database: its pool is private, and the tenant transaction is the only way to rows. */
 export interface Database {

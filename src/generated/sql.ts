@@ -274,6 +274,19 @@ grant execute on function
   rowhouse.find_tenant_by_id(uuid), rowhouse.find_tenant_by_slug(text), rowhouse.find_tenant_by_domain(text),
   rowhouse.find_api_key(text)
   to rowhouse_app;
+
+-- Which of these migrations are not applied: how a process that may not read the ledger learns whether the schema is the
+-- one it was written for. What was applied beyond them is no concern of it, so an older release goes on serving.
+create function rowhouse.missing_migrations(ids text[])
+returns table (missing text[])
+language sql stable strict security definer rows 1 set search_path = ''
+begin atomic
+  select pg_catalog.array_agg(wanted.id order by wanted.position)
+  from pg_catalog.unnest(ids) with ordinality as wanted (id, position)
+  where not exists (select from rowhouse.migrations m where m.id = wanted.id and m.applied_at is not null);
+end;
+
+grant execute on function rowhouse.missing_migrations(text[]) to rowhouse_app, rowhouse_worker;
 `,
 "db/queries/init_problems.sql": `-- What db/roles.sql should have done and has not: GRANT and REVOKE by someone who may not give the right only warn.
 -- One row a problem: what is wrong, and the statement that a role with the right to it has to run.
@@ -338,9 +351,23 @@ from this
 where not exists (select from public_schema)
 
 union all
-select 'rowhouse_owner is no member of rowhouse_queue', 'grant rowhouse_queue to rowhouse_owner',
+select 'rowhouse_owner may not become rowhouse_queue', 'grant rowhouse_queue to rowhouse_owner',
   'a role with ADMIN OPTION on rowhouse_queue'
-where not pg_catalog.pg_has_role('rowhouse_owner', 'rowhouse_queue', 'member')
+where not exists (
+  select from pg_catalog.pg_auth_members m
+  where m.roleid = 'rowhouse_queue'::regrole and m.member = 'rowhouse_owner'::regrole
+    -- set_option and inherit_option are columns only from PostgreSQL 16 on, hence by way of JSON.
+    and coalesce((pg_catalog.to_jsonb(m) ->> 'set_option')::boolean, true)
+)
+
+union all
+select 'rowhouse_owner inherits what rowhouse_queue may',
+  pg_catalog.format('grant rowhouse_queue to rowhouse_owner with inherit false granted by %I',
+    pg_catalog.pg_get_userbyid(m.grantor)),
+  pg_catalog.pg_get_userbyid(m.grantor)
+from pg_catalog.pg_auth_members m
+where m.roleid = 'rowhouse_queue'::regrole and m.member = 'rowhouse_owner'::regrole
+  and (pg_catalog.to_jsonb(m) ->> 'inherit_option')::boolean
 order by 1;
 `,
 "db/queries/insecure_tables.sql": `-- Tables that the template (policies/tenant_table.sql) is to be run on: every table of the tenant schemas ($1, text[])
@@ -493,7 +520,9 @@ cross join lateral (
     (rolcreatedb, 'has CREATEDB'),
     (rolreplication, 'has REPLICATION'),
     (
-      rolname ~ '^pg_(read|write|execute)_' or rolname in ('pg_maintain', 'pg_database_owner'),
+      -- pg_database_owner stands for whoever owns the database, which the owner role may.
+      rolname ~ '^pg_(read|write|execute)_' or rolname = 'pg_maintain'
+        or (rolname = 'pg_database_owner' and role <> 'rowhouse_owner'),
       'is a predefined role of the server'
     ),
     (rolname = 'rowhouse_owner' and not is_self, 'owns the tables'),
@@ -577,17 +606,19 @@ $$;
 -- The owner makes functions that belong to rowhouse_queue, for which it must be able to become it. INHERIT FALSE: until
 -- it does, it has none of the rights. Before PostgreSQL 16 that is the NOINHERIT above.
 do $$
-declare
-  -- pg_auth_members has the options as columns only from 16 on, so the question is text too.
-  is_16 constant boolean := pg_catalog.current_setting('server_version_num')::integer >= 160000;
-  is_member boolean;
 begin
-  execute 'select exists (
-      select from pg_catalog.pg_auth_members m
-      where m.roleid = ''rowhouse_queue''::regrole and m.member = ''rowhouse_owner''::regrole'
-    || case when is_16 then ' and m.set_option and not m.inherit_option' else '' end || ')' into is_member;
-  if not is_member then
-    execute 'grant rowhouse_queue to rowhouse_owner' || case when is_16 then ' with inherit false, set true' else '' end;
+  if exists (
+    select from pg_catalog.pg_auth_members m
+    where m.roleid = 'rowhouse_queue'::regrole and m.member = 'rowhouse_owner'::regrole
+      -- Columns only from 16 on, hence by way of JSON.
+      and coalesce((pg_catalog.to_jsonb(m) ->> 'set_option')::boolean, true)
+      and not coalesce((pg_catalog.to_jsonb(m) ->> 'inherit_option')::boolean, false)
+  ) then
+    null;
+  elsif pg_catalog.current_setting('server_version_num')::integer >= 160000 then
+    execute 'grant rowhouse_queue to rowhouse_owner with inherit false, set true';
+  else
+    grant rowhouse_queue to rowhouse_owner;
   end if;
 end
 $$;
@@ -1749,24 +1780,27 @@ from (
 ) as preset
 `,
 "policies/lints/0013_table_grant.sql": `-- Beyond select, insert, update and delete, row-level security does not hold: TRUNCATE empties every tenant's rows,
--- REFERENCES and TRIGGER reach into them, MAINTAIN locks them.
+-- REFERENCES and TRIGGER reach into them, MAINTAIN locks them. Who holds a grant option lets others in.
 select
   '0013_table_grant' as rule,
   'error' as level,
   held.schema,
   held.name as object,
-  pg_catalog.format('%s holds %s on %s.', held.grantee, held.privileges, held.label) as detail,
-  pg_catalog.format('Run \`revoke %s on %s from %s\`.', held.privileges, held.label, held.grantee) as remediation,
-  pg_catalog.format('0013_table_grant:%s.%s:%s:%s', held.schema, held.name, held.grantee, held.privileges) as key
+  pg_catalog.format('%s holds %s on %s.', held.grantee, held.with_options, held.label) as detail,
+  pg_catalog.format('Run \`revoke %s on %s from %s\`, then \`rowhouse migrate\`.', held.privileges, held.label, held.grantee) as remediation,
+  pg_catalog.format('0013_table_grant:%s.%s:%s:%s', held.schema, held.name, held.grantee, held.with_options) as key
 from (
   select r.schema, r.name, r.label, s.name as grantee,
-    pg_catalog.string_agg(a.privilege_type, ', ' order by a.privilege_type) as privileges
+    pg_catalog.string_agg(a.privilege_type, ', ' order by a.privilege_type) as privileges,
+    pg_catalog.string_agg(
+      a.privilege_type || case when a.is_grantable then ' with grant option' else '' end, ', ' order by a.privilege_type
+    ) as with_options
   from relations r
   cross join pg_catalog.aclexplode(r.acl) as a
   join serving_roles s on s.oid = a.grantee
   left join tenant_tables t on t.oid = r.oid
   where not (
-      s.name = 'rowhouse_app' and a.privilege_type = any (
+      s.name = 'rowhouse_app' and not a.is_grantable and a.privilege_type = any (
         case
           when t.oid is not null then t.app_may
           when r.kind = 'S' then array['USAGE']
@@ -2141,6 +2175,7 @@ from (
     ('find_tenant_by_domain(text)', 'e58bd9dfa88c'),
     ('find_tenant_by_id(uuid)', 'f732f9f7c09b'),
     ('find_tenant_by_slug(text)', '57f726ee122d'),
+    ('missing_migrations(text[])', '4b6defb07b00'),
     ('tenant_lock(uuid)', 'a678e3919cf8'),
     ('uuid_v7()', '5833a5961c18')
 ) as released (signature, fingerprint)
@@ -2183,8 +2218,8 @@ from (
 cross join (select pg_catalog.current_setting('server_version_num')::integer) as server (version)
 where server.version / 10000 = hole.major and server.version % 10000 < hole.fixed_minor
 `,
-"policies/tenant_table.sql": `-- The one template of a tenant table's wall, rendered for each table by \`rowhouse migrate\`: {{table}} is its qualified,
--- quoted name. Policies are split by role; no setting that a session can set may widen what it sees.
+"policies/tenant_table.sql": `-- The one template of a tenant table's wall, rendered for each table by \`rowhouse migrate\` with its qualified,
+-- quoted name in place of the braces. Policies are split by role; no setting that a session can set may widen what it sees.
 
 alter table {{table}} enable row level security;
 -- forced: the owner is held to the policies too, so a definer function or a view of the owner cannot walk past them.

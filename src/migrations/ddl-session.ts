@@ -7,7 +7,9 @@ import type { SqlConnection } from "../database/sql-connection.ts";
  * plain SELECT; so many short tries instead.
  */
 export const DDL_LOCK_TIMEOUT = 1_000;
-const TRIES = 40;
+
+/** How often work is tried that waits {@link DDL_LOCK_TIMEOUT} for a lock: together about a minute and a half. */
+export const DDL_LOCK_TRIES = 40;
 
 export const MIGRATION_SEARCH_PATH = "public, extensions, pg_temp";
 
@@ -25,20 +27,23 @@ export async function resetSession(connection: SqlConnection): Promise<void> {
     set timezone = 'UTC';
     set client_min_messages = warning;
     set row_security = on`);
+  // A statement whose runner was killed would go on, and hold its locks, to its end. Not every platform can tell.
+  await connection.query("set client_connection_check_interval = 2000").catch(() => {});
 }
 
 /** Runs `work` again, from its start, while it fails for a lock that was not granted or a deadlock. */
-export async function withLockRetries<Result>(work: () => Promise<Result>): Promise<Result> {
-  for (let tries = 1; ; tries++) {
+export async function withLockRetries<Result>(tries: number, work: () => Promise<Result>): Promise<Result> {
+  for (let count = 1; ; count++) {
     try {
       return await work();
     } catch (error) {
-      if (tries >= TRIES || !isLockFailure(error)) throw error;
-      await sleep(50 + Math.random() * Math.min(100 * tries, 1_500));
+      if (count >= tries || !isLockFailure(error)) throw error;
+      await sleep(50 + Math.random() * Math.min(100 * count, 1_500));
     }
   }
 }
 
+/** True when PostgreSQL's answer, inside the error or its causes, is about a lock: 55P03 or a deadlock. */
 export function isLockFailure(error: unknown): boolean {
   const code = serverErrorOf(error)?.code;
   return code === "55P03" || code === "40P01";

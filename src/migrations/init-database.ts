@@ -108,14 +108,28 @@ async function prepareRoles(connection: SqlConnection, prefix: string, verifiers
   try {
     await assertSafeRoles(ask);
     await ask(sql["db/roles.sql"]);
-    // Neither needs quoting: roleName() and scramVerifier() say why.
-    for (const [role, verifier] of verifiers) await connection.query(`alter role ${role} password '${verifier}'`);
+    for (const [role, verifier] of verifiers) await setPassword(connection, role, verifier);
     await assertSafeRoles(ask);
     await assertGranted(ask);
     await connection.query("commit");
   } catch (error) {
-    await connection.query("rollback");
+    await connection.query("rollback").catch(() => {});
     throw asPermissionDenied(error);
+  }
+}
+
+/** A statement without parameters, but neither needs quotes: roleName() and scramVerifier() say why. */
+async function setPassword(connection: SqlConnection, role: string, verifier: string): Promise<void> {
+  try {
+    await connection.query(`alter role ${role} password '${verifier}'`);
+  } catch (error) {
+    const server = serverErrorOf(error);
+    if (!server || server.code === "42501" || isCollision(error)) throw error;
+    throw new ConfigInvalid(
+      `The server does not take the password of role "${role}": ${server.message}. It is sent hashed (SCRAM-SHA-256). ` +
+        "Where a provider accepts plain ones only, set it with the provider's own tool and initialise without passwords.",
+      { cause: error },
+    );
   }
 }
 

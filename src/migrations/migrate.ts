@@ -1,12 +1,13 @@
 import { roleName } from "../database/role-names.ts";
 import { connectSql, type SqlConnection } from "../database/sql-connection.ts";
-import { ConfigInvalid } from "../errors.ts";
+import { ConfigInvalid, MigrationInvalid } from "../errors.ts";
 import { applyMigration } from "./apply-migration.ts";
-import { resetSession } from "./ddl-session.ts";
+import { DDL_LOCK_TRIES, resetSession } from "./ddl-session.ts";
 import { createLedger, pendingMigrations } from "./ledger.ts";
 import { frameworkMigrations, readMigrations, type MigrationFolder } from "./migration-files.ts";
 import { takeMigrationLock } from "./migration-lock.ts";
 import { secureTables } from "./secure-tables.ts";
+import { withBlockers } from "./with-blockers.ts";
 
 export interface MigrateOptions {
   /** Connects as the owner role, directly: a transaction pooler would lose the lock. */
@@ -16,6 +17,8 @@ export interface MigrateOptions {
   readonly folders: readonly MigrationFolder[];
   /** @defaultValue 60_000 milliseconds to wait for another runner */
   readonly lockWait?: number;
+  /** @defaultValue 40 tries of a file, or of securing a table, that waits a second for a lock each time */
+  readonly lockTries?: number;
 }
 
 export interface MigrationReport {
@@ -34,30 +37,41 @@ export interface MigrationReport {
  * @throws MigrationLocked when another runner is not done in time
  */
 export async function migrate(options: MigrateOptions): Promise<MigrationReport> {
-  const { ownerUrl, rolePrefix, folders, lockWait = 60_000 } = options;
+  const { ownerUrl, rolePrefix, folders, lockWait = 60_000, lockTries = DDL_LOCK_TRIES } = options;
   const migrations = [...frameworkMigrations(), ...(await Promise.all(folders.map(readMigrations))).flat()];
-  const sources = ["rowhouse", ...folders.map((folder) => folder.source)];
   await using connection = await connectSql(ownerUrl, "rowhouse migrate");
-  await assertOwner(connection, rolePrefix);
+  const pid = await assertOwner(connection, rolePrefix);
   await using lock = await takeMigrationLock(ownerUrl, lockWait);
   await resetSession(connection);
   await createLedger(connection);
-  const pending = await pendingMigrations(connection, migrations, sources);
+  const pending = await pendingMigrations(connection, migrations, sourcesOf(folders));
   for (const migration of pending) {
     await lock.assertHeld();
-    await applyMigration(connection, migration, rolePrefix);
+    await withBlockers(lock.connection, pid, () => applyMigration(connection, migration, { rolePrefix, lockTries }));
   }
   await lock.assertHeld();
   await resetSession(connection);
-  const secured = await secureTables(connection, rolePrefix);
+  const secured = await withBlockers(lock.connection, pid, () => secureTables(connection, { rolePrefix, lockTries }));
   return { applied: pending.map((migration) => migration.id), secured };
 }
 
-/** What another role creates belongs to it, and the owner's policies and grants would not hold for it. */
-async function assertOwner(connection: SqlConnection, rolePrefix: string): Promise<void> {
-  const { rows } = await connection.query<{ name: string }>("select current_user as name");
+function sourcesOf(folders: readonly MigrationFolder[]): string[] {
+  const sources = ["rowhouse", ...folders.map((folder) => folder.source)];
+  const twice = sources.find((source, index) => sources.indexOf(source) !== index);
+  if (twice === undefined) return sources;
+  throw new MigrationInvalid(`Two folders of migrations have the source "${twice}". Give each a source of its own.`);
+}
+
+/**
+ * What another role creates belongs to it, and the owner's policies and grants would not hold for it.
+ * @returns the connection's server process
+ */
+async function assertOwner(connection: SqlConnection, rolePrefix: string): Promise<number> {
+  const { rows } = await connection.query<{ name: string; pid: number }>(
+    "select current_user as name, pg_backend_pid() as pid",
+  );
   const expected = roleName(rolePrefix, "owner");
-  if (rows[0]!.name === expected) return;
+  if (rows[0]!.name === expected) return rows[0]!.pid;
   throw new ConfigInvalid(
     `OWNER_DATABASE_URL connects as "${rows[0]!.name}", but migrations must run as "${expected}". Correct the URL, or ` +
       "ROWHOUSE_ROLE_PREFIX.",

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { connectSql } from "../database/sql-connection.ts";
+import { connectSql, type SqlConnection } from "../database/sql-connection.ts";
 import { MigrationLocked } from "../errors.ts";
 
 /** The two-number form keeps clear of the tenants' locks, which are one number each. Advisory locks are per database. */
@@ -11,6 +11,8 @@ export interface MigrationLock extends AsyncDisposable {
    * @throws MigrationLocked
    */
   assertHeld(): Promise<void>;
+  /** The lock's connection, idle but for this: to look at what the other one waits for. */
+  readonly connection: SqlConnection;
 }
 
 /**
@@ -25,7 +27,7 @@ export async function takeMigrationLock(ownerUrl: string, wait: number): Promise
   const connection = await connectSql(ownerUrl, "rowhouse migrate (lock)");
   try {
     // An idle connection is what this is: nothing may end it for that.
-    await connection.query("select set_config('idle_session_timeout', '0', false)");
+    await connection.query("set idle_session_timeout = 0");
     const deadline = performance.now() + wait;
     const tryLock = async () =>
       (await connection.query<{ taken: boolean }>(`select pg_try_advisory_lock(${LOCK}) as taken`)).rows[0]!.taken;
@@ -38,6 +40,7 @@ export async function takeMigrationLock(ownerUrl: string, wait: number): Promise
     throw error;
   }
   return {
+    connection,
     async assertHeld() {
       const { rows } = await connection.query<{ held: boolean }>(HOLDER_QUERY).catch(() => ({ rows: [] }));
       if (rows.some((row) => row.held)) return;

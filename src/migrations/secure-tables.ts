@@ -2,7 +2,7 @@ import { withRolePrefix } from "../database/role-names.ts";
 import type { SqlConnection } from "../database/sql-connection.ts";
 import { DefinitionInvalid, MigrationFailed } from "../errors.ts";
 import { sql, type SqlPath } from "../generated/sql.ts";
-import { DDL_LOCK_TIMEOUT, withLockRetries } from "./ddl-session.ts";
+import { DDL_LOCK_TIMEOUT, DDL_LOCK_TRIES, withLockRetries } from "./ddl-session.ts";
 
 /** Schemas whose tables with a tenant_id column are tenant tables. */
 const TENANT_SCHEMAS = ["public"];
@@ -19,6 +19,12 @@ interface MissingGrant {
   remedy: string;
 }
 
+export interface SecureTablesOptions {
+  readonly rolePrefix: string;
+  /** @defaultValue 40 tries, each waiting a second for the table's lock */
+  readonly lockTries?: number;
+}
+
 /**
  * Puts policies/tenant_table.sql on every table with a tenant_id column in the tenant schemas that does not have it
  * exactly, and gives the application its grants on global tables and on sequences of defaults. A table that is neither
@@ -29,16 +35,22 @@ interface MissingGrant {
  * @throws DefinitionInvalid when a table cannot be secured as it is
  * @throws MigrationFailed when it is not secure afterwards
  */
-export async function secureTables(connection: SqlConnection, rolePrefix: string): Promise<string[]> {
+export async function secureTables(
+  connection: SqlConnection,
+  { rolePrefix, lockTries = DDL_LOCK_TRIES }: SecureTablesOptions,
+): Promise<string[]> {
   const ask = <Row extends object>(path: SqlPath, values: unknown[] = [TENANT_SCHEMAS]) =>
     askCatalog<Row>(connection, withRolePrefix(sql[path], rolePrefix), values);
 
   await assertWellPlaced(ask);
   const tables = await ask<InsecureTable>("db/queries/insecure_tables.sql");
   assertRepairable(tables);
-  for (const table of tables) await secureTable(connection, table, rolePrefix);
-  for (const grant of await ask<MissingGrant>("db/queries/missing_grants.sql")) {
-    await withLockRetries(() => inTransaction(connection, [grant.remedy]));
+  const inTurn = [
+    ...tables.map((table) => securingStatements(table, rolePrefix)),
+    ...(await ask<MissingGrant>("db/queries/missing_grants.sql")).map((grant) => [grant.remedy]),
+  ];
+  for (const statements of inTurn) {
+    await withLockRetries(lockTries, () => inTransaction(connection, statements));
   }
   await assertSecured(ask);
   return tables.map((table) => table.table);
@@ -77,14 +89,13 @@ function assertRepairable(tables: readonly InsecureTable[]): void {
   );
 }
 
-async function secureTable(connection: SqlConnection, table: InsecureTable, rolePrefix: string): Promise<void> {
-  // A function as replacement: in a string "$&" and the like, which a quoted name may contain, have a meaning.
-  const template = sql["policies/tenant_table.sql"].replaceAll("{{table}}", () => table.table);
-  const statements = [template];
+function securingStatements(table: InsecureTable, rolePrefix: string): string[] {
+  const statements = [sql["policies/tenant_table.sql"]];
   // A partition is reached through its parent only.
-  if (table.is_partition) statements.push(`revoke all on ${table.table} from rowhouse_app`);
-  const prepared = statements.map((statement) => withRolePrefix(statement, rolePrefix));
-  await withLockRetries(() => inTransaction(connection, prepared));
+  if (table.is_partition) statements.push("revoke all on {{table}} from rowhouse_app");
+  // The prefix first, since a table may be named like a role. A function as replacement: in a string "$&" and the like,
+  // which a quoted name may contain, have a meaning.
+  return statements.map((text) => withRolePrefix(text, rolePrefix).replaceAll("{{table}}", () => table.table));
 }
 
 async function inTransaction(connection: SqlConnection, statements: readonly string[]): Promise<void> {

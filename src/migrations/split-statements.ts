@@ -14,7 +14,8 @@ const BREAKPOINT = "--> statement-breakpoint";
 const TOKEN = new RegExp(
   [
     String.raw`(?<comment>--[^\n]*|/\*)`,
-    String.raw`(?<string>[eE]'(?:[^'\\]|\\[^]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*")`,
+    // '' inside a plain string is the end of one token and the beginning of the next, which comes to the same.
+    String.raw`(?<string>[eE]'[^'\\]*(?:(?:\\[^]|'')[^'\\]*)*'|'[^']*'|"[^"]*")`,
     String.raw`(?<dollar>\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$)`,
     String.raw`(?<word>[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*)`,
     String.raw`(?<space>\s+)`,

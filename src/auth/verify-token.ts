@@ -108,7 +108,10 @@ async function verifiedClaims(token: string, key: JWTVerifyGetKey, checks: JWTVe
     });
     return payload;
   } catch (error) {
-    throw error instanceof RowhouseError ? error : new Unauthenticated(problemOf(error));
+    if (error instanceof RowhouseError) throw error;
+    // jose's own errors are not kept as a cause: they carry the claims, and would be logged.
+    if (error instanceof errors.JOSEError) throw new Unauthenticated(problemOf(error));
+    throw new Unauthenticated("The token cannot be checked with the key that it names.", { cause: error });
   }
 }
 
@@ -124,8 +127,7 @@ async function verifyWithEach(several: errors.JWKSMultipleMatchingKeys, token: s
   throw new errors.JWSSignatureVerificationFailed();
 }
 
-/** What is wrong with the token. jose's own error is not kept as a cause: it carries the claims, and would be logged. */
-function problemOf(error: unknown): string {
+function problemOf(error: errors.JOSEError): string {
   if (error instanceof errors.JWTExpired) return "The token has expired. Get a new one.";
   if (error instanceof errors.JWTClaimValidationFailed) {
     return error.reason === "missing"

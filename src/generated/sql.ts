@@ -9,6 +9,13 @@ export type SqlPath =
   | "db/queries/invalid_indexes.sql"
   | "db/queries/misplaced_tables.sql"
   | "db/queries/missing_grants.sql"
+  | "db/queries/schema_functions.sql"
+  | "db/queries/schema_grants.sql"
+  | "db/queries/schema_owned.sql"
+  | "db/queries/schema_roles.sql"
+  | "db/queries/schema_tables.sql"
+  | "db/queries/schema_types.sql"
+  | "db/queries/schema_views.sql"
   | "db/queries/unsafe_existing_roles.sql"
   | "db/queries/unsafe_role.sql"
   | "db/roles.sql"
@@ -494,6 +501,233 @@ where (
   ) is distinct from wanted
   or exists (select from pg_catalog.aclexplode(o.acl) e where e.grantee = 0)
 order by 1;
+`,
+"db/queries/schema_functions.sql": `-- For scripts/dump-schema.ts: the functions and procedures of our schemas, with all their attributes.
+select pg_catalog.format('-- owner: %s', pg_catalog.pg_get_userbyid(p.proowner)) || E'\\n' ||
+  pg_catalog.rtrim(pg_catalog.pg_get_functiondef(p.oid), E'\\n') || ';' as ddl
+from pg_catalog.pg_proc p
+join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+where n.nspname in ('rowhouse', 'public', 'global', 'extensions') and p.prokind <> 'a'
+order by n.nspname collate "C", p.proname collate "C", pg_catalog.oidvectortypes(p.proargtypes) collate "C";
+`,
+"db/queries/schema_grants.sql": `-- For scripts/dump-schema.ts: who but its owner may do what, on every object of our schemas; default privileges too.
+with ours as (
+  select n.oid, n.nspname
+  from pg_catalog.pg_namespace n
+  where n.nspname in ('rowhouse', 'public', 'global', 'extensions')
+),
+acls (kind, name, owner, acl) as (
+  select 'database', '…', d.datdba, coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba))
+  from pg_catalog.pg_database d where d.datname = pg_catalog.current_database()
+  union all
+  select 'schema', pg_catalog.quote_ident(n.nspname), n.nspowner,
+    coalesce(n.nspacl, pg_catalog.acldefault('n', n.nspowner))
+  from pg_catalog.pg_namespace n join ours on ours.oid = n.oid
+  union all
+  select case c.relkind when 'S' then 'sequence' else 'table' end, pg_catalog.format('%I.%I', ours.nspname, c.relname),
+    c.relowner,
+    coalesce(c.relacl, pg_catalog.acldefault(case c.relkind when 'S' then 's' else 'r' end::"char", c.relowner))
+  from pg_catalog.pg_class c join ours on ours.oid = c.relnamespace
+  where c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
+  union all
+  select 'table', pg_catalog.format('%I.%I (%I)', ours.nspname, c.relname, a.attname), c.relowner, a.attacl
+  from pg_catalog.pg_attribute a
+  join pg_catalog.pg_class c on c.oid = a.attrelid
+  join ours on ours.oid = c.relnamespace
+  where a.attacl is not null
+  union all
+  select 'function', pg_catalog.format('%I.%I(%s)', ours.nspname, p.proname, pg_catalog.oidvectortypes(p.proargtypes)),
+    p.proowner, coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))
+  from pg_catalog.pg_proc p join ours on ours.oid = p.pronamespace
+  union all
+  select 'type', pg_catalog.format('%I.%I', ours.nspname, t.typname), t.typowner, t.typacl
+  from pg_catalog.pg_type t join ours on ours.oid = t.typnamespace
+  where t.typacl is not null
+  union all
+  select 'default privileges',
+    pg_catalog.concat(
+      case d.defaclobjtype when 'r' then 'tables' when 'S' then 'sequences' when 'f' then 'functions' when 'T' then 'types'
+        else 'schemas' end,
+      ' of ', d.defaclrole::pg_catalog.regrole, ' in ' || nullif(d.defaclnamespace, 0)::pg_catalog.regnamespace),
+    d.defaclrole, d.defaclacl
+  from pg_catalog.pg_default_acl d
+)
+select pg_catalog.format('grant %s on %s %s to %s%s;',
+    pg_catalog.lower(pg_catalog.string_agg(e.privilege_type, ', ' order by e.privilege_type)), a.kind, a.name,
+    coalesce(r.rolname, 'public'), case when e.is_grantable then ' with grant option' end) as ddl
+from acls a
+cross join lateral pg_catalog.aclexplode(a.acl) e
+left join pg_catalog.pg_roles r on r.oid = e.grantee
+-- What an owner may on its own objects says nothing, and later versions know more privileges.
+where e.grantee <> a.owner or a.kind = 'default privileges'
+group by a.kind, a.name, r.rolname, e.is_grantable
+order by a.kind, a.name collate "C", r.rolname, e.is_grantable;
+`,
+"db/queries/schema_owned.sql": `-- For scripts/dump-schema.ts: everything that belongs to one of our roles, of whatever kind. So nothing can be made that
+-- the golden file would not show.
+select pg_catalog.format('%s: %s %s', r.rolname, o.type, o.identity) as ddl
+from pg_catalog.pg_shdepend d
+join pg_catalog.pg_roles r on r.oid = d.refobjid
+cross join lateral pg_catalog.pg_identify_object(d.classid, d.objid, d.objsubid) as o
+where d.deptype = 'o'
+  and d.dbid = (select b.oid from pg_catalog.pg_database b where b.datname = pg_catalog.current_database())
+  and r.rolname in ('rowhouse_owner', 'rowhouse_app', 'rowhouse_worker', 'rowhouse_queue')
+order by 1;
+`,
+"db/queries/schema_roles.sql": `-- For scripts/dump-schema.ts: the roles, what they are members of, and their settings in this database.
+select pg_catalog.concat(
+    'role ', r.rolname,
+    case when r.rolcanlogin then ' login' else ' nologin' end,
+    case when r.rolinherit then ' inherit' else ' noinherit' end,
+    case when r.rolsuper then ' superuser' end,
+    case when r.rolbypassrls then ' bypassrls' end,
+    case when r.rolcreaterole then ' createrole' end,
+    case when r.rolcreatedb then ' createdb' end,
+    case when r.rolreplication then ' replication' end,
+    ';', memberships.list, settings.list
+  ) as ddl
+from pg_catalog.pg_roles r
+cross join lateral (
+  -- INHERIT of a single membership exists from PostgreSQL 16 on; before, the role's own attribute decides.
+  select pg_catalog.string_agg(pg_catalog.format(E'\\ngrant %s to %s;', g.rolname, r.rolname) ||
+      case when (pg_catalog.to_jsonb(m) ->> 'inherit_option')::boolean then ' -- with inherit' else '' end,
+    '' order by g.rolname) as list
+  from pg_catalog.pg_auth_members m
+  join pg_catalog.pg_roles g on g.oid = m.roleid
+  where m.member = r.oid
+) as memberships
+cross join lateral (
+  select pg_catalog.string_agg(pg_catalog.format(E'\\nalter role %s in database … set %s;', r.rolname, c.setting),
+    '' order by c.setting) as list
+  from pg_catalog.pg_db_role_setting s
+  cross join lateral pg_catalog.unnest(s.setconfig) as c (setting)
+  where s.setrole = r.oid
+    and s.setdatabase = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+) as settings
+where r.rolname in ('rowhouse_owner', 'rowhouse_app', 'rowhouse_worker', 'rowhouse_queue')
+order by r.rolname;
+`,
+"db/queries/schema_tables.sql": `-- For scripts/dump-schema.ts: the tables of our schemas with columns, constraints, row-level security, indexes, policies
+-- and triggers.
+with tables as (
+  select c.*, pg_catalog.format('%I.%I', n.nspname, c.relname) as label, n.nspname
+  from pg_catalog.pg_class c
+  join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  where n.nspname in ('rowhouse', 'public', 'global', 'extensions') and c.relkind in ('r', 'p')
+)
+select pg_catalog.concat(
+    '-- owner: ', pg_catalog.pg_get_userbyid(t.relowner), E'\\n',
+    'create ', case t.relpersistence when 'u' then 'unlogged ' end, 'table ', t.label, E' (\\n', body.list, E'\\n)',
+    case when t.relispartition then ' partition ' || pg_catalog.pg_get_expr(t.relpartbound, t.oid) end,
+    case when t.relkind = 'p' then ' partition by ' || pg_catalog.pg_get_partkeydef(t.oid) end,
+    ' with (' || pg_catalog.array_to_string(t.reloptions, ', ') || ')', ';',
+    case when t.relrowsecurity then E'\\nalter table ' || t.label || ' enable row level security;' end,
+    case when t.relforcerowsecurity then E'\\nalter table ' || t.label || ' force row level security;' end,
+    indexes.list, policies.list, triggers.list
+  ) as ddl
+from tables t
+cross join lateral (
+  select pg_catalog.string_agg('  ' || line, E',\\n' order by part, position, name collate "C") as list
+  from (
+    select 1 as part, a.attnum as position, a.attname::text as name,
+      pg_catalog.concat(
+        pg_catalog.quote_ident(a.attname), ' ', pg_catalog.format_type(a.atttypid, a.atttypmod),
+        case when a.attcollation <> ty.typcollation then ' collate ' || a.attcollation::pg_catalog.regcollation end,
+        case when a.attgenerated = 's' then ' generated always as (' || pg_catalog.pg_get_expr(d.adbin, d.adrelid) || ') stored'
+          else ' default ' || pg_catalog.pg_get_expr(d.adbin, d.adrelid) end,
+        case a.attidentity when 'a' then ' generated always as identity' when 'd' then ' generated by default as identity' end,
+        case when a.attnotnull then ' not null' end
+      ) as line
+    from pg_catalog.pg_attribute a
+    join pg_catalog.pg_type ty on ty.oid = a.atttypid
+    left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+    where a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped
+    union all
+    -- From PostgreSQL 18 on NOT NULL is a constraint too (n); the column says it already.
+    select 2, pg_catalog.strpos('puxfc', k.contype::text), k.conname::text,
+      pg_catalog.concat('constraint ', pg_catalog.quote_ident(k.conname), ' ', pg_catalog.pg_get_constraintdef(k.oid))
+    from pg_catalog.pg_constraint k
+    where k.conrelid = t.oid and k.contype in ('p', 'u', 'x', 'f', 'c')
+  ) as lines
+) as body
+cross join lateral (
+  select pg_catalog.string_agg(E'\\n' || pg_catalog.pg_get_indexdef(i.indexrelid) ||
+      case when i.indisvalid then ';' else '; -- invalid' end, '' order by x.relname collate "C") as list
+  from pg_catalog.pg_index i
+  join pg_catalog.pg_class x on x.oid = i.indexrelid
+  where i.indrelid = t.oid
+    and not exists (select from pg_catalog.pg_constraint k where k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x'))
+) as indexes
+cross join lateral (
+  select pg_catalog.string_agg(
+    pg_catalog.concat(E'\\ncreate policy ', p.polname, ' on ', t.label,
+      case when not p.polpermissive then ' as restrictive' end,
+      case p.polcmd when 'r' then ' for select' when 'a' then ' for insert' when 'w' then ' for update'
+        when 'd' then ' for delete' end,
+      ' to ', (
+        select pg_catalog.string_agg(coalesce(r.rolname, 'public'), ', ' order by r.rolname)
+        from pg_catalog.unnest(p.polroles) as o (oid) left join pg_catalog.pg_roles r on r.oid = o.oid
+      ),
+      E'\\n  using (' || pg_catalog.pg_get_expr(p.polqual, p.polrelid) || ')',
+      E'\\n  with check (' || pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid) || ')', ';'),
+    '' order by p.polname collate "C") as list
+  from pg_catalog.pg_policy p
+  where p.polrelid = t.oid
+) as policies
+cross join lateral (
+  select pg_catalog.string_agg(E'\\n' || pg_catalog.pg_get_triggerdef(g.oid) ||
+      case g.tgenabled when 'O' then ';' else '; -- enabled: ' || g.tgenabled::text end, '' order by g.tgname collate "C") as list
+  from pg_catalog.pg_trigger g
+  where g.tgrelid = t.oid and not g.tgisinternal
+) as triggers
+order by t.nspname collate "C", t.relname collate "C";
+`,
+"db/queries/schema_types.sql": `-- For scripts/dump-schema.ts: enums, domains and sequences of our schemas. The row types of tables, and arrays, follow from
+-- what they belong to; so do the sequences of identity columns.
+select pg_catalog.format('create type %I.%I as enum (%s);', n.nspname, t.typname, (
+    select pg_catalog.string_agg(pg_catalog.quote_literal(e.enumlabel), ', ' order by e.enumsortorder)
+    from pg_catalog.pg_enum e where e.enumtypid = t.oid
+  )) as ddl
+from pg_catalog.pg_type t
+join pg_catalog.pg_namespace n on n.oid = t.typnamespace
+where n.nspname in ('rowhouse', 'public', 'global', 'extensions') and t.typtype = 'e'
+
+union all
+select pg_catalog.concat(
+    pg_catalog.format('create domain %I.%I as %s', n.nspname, t.typname, pg_catalog.format_type(t.typbasetype, t.typtypmod)),
+    ' default ' || t.typdefault, case when t.typnotnull then ' not null' end,
+    (
+      select pg_catalog.string_agg(
+        pg_catalog.format(E'\\n  constraint %I %s', k.conname, pg_catalog.pg_get_constraintdef(k.oid)), '' order by k.conname)
+      from pg_catalog.pg_constraint k where k.contypid = t.oid and k.contype = 'c'
+    ), ';')
+from pg_catalog.pg_type t
+join pg_catalog.pg_namespace n on n.oid = t.typnamespace
+where n.nspname in ('rowhouse', 'public', 'global', 'extensions') and t.typtype = 'd'
+
+union all
+select pg_catalog.format('create sequence %I.%I as %s start %s increment %s;', s.schemaname, s.sequencename, s.data_type,
+    s.start_value, s.increment_by)
+from pg_catalog.pg_sequences s
+join pg_catalog.pg_namespace n on n.nspname = s.schemaname
+join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = s.sequencename
+where n.nspname in ('rowhouse', 'public', 'global', 'extensions')
+  and not exists (
+    select from pg_catalog.pg_depend d
+    where d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.objid = c.oid and d.deptype = 'i'
+  )
+order by 1;
+`,
+"db/queries/schema_views.sql": `-- For scripts/dump-schema.ts: the views and materialised views of our schemas.
+select pg_catalog.concat(
+    '-- owner: ', pg_catalog.pg_get_userbyid(c.relowner), E'\\n',
+    'create ', case c.relkind when 'm' then 'materialized ' end, 'view ', pg_catalog.format('%I.%I', n.nspname, c.relname),
+    ' with (' || pg_catalog.array_to_string(c.reloptions, ', ') || ')', E' as\\n', pg_catalog.pg_get_viewdef(c.oid, true)
+  ) as ddl
+from pg_catalog.pg_class c
+join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+where n.nspname in ('rowhouse', 'public', 'global', 'extensions') and c.relkind in ('v', 'm')
+order by n.nspname collate "C", c.relname collate "C";
 `,
 "db/queries/unsafe_existing_roles.sql": `-- Roles of ours that exist already and could walk past row-level security: one row a reason. Asked before db/roles.sql
 -- takes a role over, and again after it.

@@ -1,7 +1,8 @@
-import { serverErrorOf } from "../database/server-error.ts";
+import { randomUUID } from "node:crypto";
+import { type ServerError, serverErrorOf } from "../database/server-error.ts";
 import { roleName } from "../database/role-names.ts";
 import type { SqlConnection } from "../database/sql-connection.ts";
-import { ConfigInvalid } from "../errors.ts";
+import { ConfigInvalid, ConnectionLost } from "../errors.ts";
 import { type CatalogOptions, tenantTablesQuery } from "./catalog.ts";
 
 /**
@@ -19,8 +20,8 @@ export interface TableZeroCount {
   readonly verdict: TableVerdict;
   /** Why, in words. */
   readonly reason: string;
-  /** Rows that the owner sees, counted up to 1000. */
-  readonly ownerRows: number;
+  /** Rows that the owner sees, counted up to 1000; null where it could not count. */
+  readonly ownerRows: number | null;
   /** Rows that the application sees without a tenant, counted up to 1000; null where it could not count. */
   readonly appRows: number | null;
 }
@@ -64,7 +65,7 @@ export async function zeroCount(options: ZeroCountOptions): Promise<ZeroCountRep
   const { rows } = await owner.query<TenantTable>(text, values);
   // All tables once in a session that never had a tenant; then as in one that an earlier transaction left behind, when
   // the setting is '' and no longer null.
-  const unset: AppCount[] = [];
+  const unset: Count[] = [];
   for (const table of rows) unset.push(await countAsApp(app, table, false));
   const tables: TableZeroCount[] = [];
   for (const [index, table] of rows.entries()) {
@@ -115,26 +116,27 @@ async function checkTable(
   app: SqlConnection,
   owner: SqlConnection,
   table: TenantTable,
-  counted: AppCount,
+  counted: Count,
 ): Promise<TableZeroCount> {
-  const ownerRows = await countRows(owner, table);
-  const inserted = await insertAsApp(app, table, await someTenant(owner, table));
-  const appRows = typeof counted === "number" ? counted : null;
-  const result = (verdict: TableVerdict, reason: string) => ({
-    table: table.label,
-    verdict,
-    reason,
-    ownerRows,
-    appRows,
-  });
-  if (inserted === "accepted") return result("failed", "a row was inserted without a tenant");
-  if (counted === "denied") return result("unreachable", "the application may not select from it");
-  if (typeof counted === "object") return result("failed", `the query ended in an error: ${counted.error}`);
-  if (counted > 0) return result("failed", `the application sees ${quantity(counted)} without a tenant`);
-  if (ownerRows === 0) return result("unproven", "the table is empty, which proves nothing");
-  if (inserted !== "refused")
-    return result("unproven", `an insert was refused by something else than the wall: ${inserted.error}`);
-  return result("proven", `the owner sees ${quantity(ownerRows)}, the application none`);
+  const owned = await refusable(() => countRows(owner, table));
+  const inserted = await insertAsApp(
+    app,
+    table,
+    typeof owned === "number" ? await someTenant(owner, table) : randomUUID(),
+  );
+  const [verdict, reason] = judge(owned, counted, inserted);
+  return { table: table.label, verdict, reason, ownerRows: numberOrNull(owned), appRows: numberOrNull(counted) };
+}
+
+function judge(owned: Count, counted: Count, inserted: Insertion): [TableVerdict, string] {
+  if (inserted === "accepted") return ["failed", "a row was inserted without a tenant"];
+  if (isDenied(counted)) return ["unreachable", "the application may not select from it"];
+  if (typeof counted === "object") return ["failed", `the query ended in an error: ${counted.message}`];
+  if (counted > 0) return ["failed", `the application sees ${quantity(counted)} without a tenant`];
+  if (typeof owned === "object") return ["unproven", `the owner cannot count its rows: ${owned.message}`];
+  if (owned === 0) return ["unproven", "the table is empty, which proves nothing"];
+  if (!isDenied(inserted)) return ["unproven", `an insert was refused, but not by the wall: ${inserted.message}`];
+  return ["proven", `the owner sees ${quantity(owned)}, the application none`];
 }
 
 const quantity = (rows: number) => `${rows} row${rows === 1 ? "" : "s"}${rows < COUNT_LIMIT ? "" : " or more"}`;
@@ -146,51 +148,55 @@ async function countRows(connection: SqlConnection, table: TenantTable): Promise
   return rows[0]!.count;
 }
 
-type Refusal = { readonly error: string };
-type AppCount = number | "denied" | Refusal;
+type Count = number | ServerError;
+type Insertion = "accepted" | ServerError;
 
-function worst(counts: readonly AppCount[]): AppCount {
-  const refusal = counts.find((count) => typeof count === "object");
-  if (refusal !== undefined) return refusal;
-  return counts.includes("denied") ? "denied" : Math.max(...counts.filter((count) => typeof count === "number"));
+const numberOrNull = (count: Count) => (typeof count === "number" ? count : null);
+
+// 42501 is both a missing grant and a row that a policy refuses.
+const isDenied = (answer: unknown): boolean =>
+  typeof answer === "object" && answer !== null && "code" in answer && answer.code === "42501";
+
+/** An error before a missing grant before a count. */
+function worst(counts: readonly Count[]): Count {
+  const errors = counts.filter((count) => typeof count === "object");
+  const numbers = counts.filter((count) => typeof count === "number");
+  return errors.find((error) => !isDenied(error)) ?? errors[0] ?? Math.max(...numbers);
 }
 
-async function countAsApp(app: SqlConnection, table: TenantTable, isReused: boolean): Promise<AppCount> {
+/** @returns what `work` does, or the server's refusal; other errors are thrown */
+async function refusable<Result>(work: () => Promise<Result>): Promise<Result | ServerError> {
   try {
-    return await rolledBack(app, async () => {
-      if (isReused) await app.query("select pg_catalog.set_config('app.tenant_id', '', true)");
-      return countRows(app, table);
-    });
+    return await work();
   } catch (error) {
-    const server = serverErrorOf(error);
-    if (server === undefined) throw error;
-    return server.code === "42501" ? "denied" : { error: server.message };
+    const refusal = serverErrorOf(error);
+    if (refusal === undefined || error instanceof ConnectionLost) throw error;
+    return refusal;
   }
 }
 
+const countAsApp = (app: SqlConnection, table: TenantTable, isReused: boolean): Promise<Count> =>
+  refusable(() =>
+    rolledBack(app, async () => {
+      if (isReused) await app.query("select pg_catalog.set_config('app.tenant_id', '', true)");
+      return countRows(app, table);
+    }),
+  );
+
+/** A tenant that has rows in the table, or one that does not exist. */
 async function someTenant(owner: SqlConnection, table: TenantTable): Promise<string> {
   const { rows } = await owner.query<{ id: string }>(
-    `select coalesce((select t.${table.tenantColumn}::text from ${table.label} t limit 1), ` +
-      "pg_catalog.gen_random_uuid()::text) as id",
+    `select t.${table.tenantColumn}::text as id from ${table.label} t limit 1`,
   );
-  return rows[0]!.id;
+  return rows[0]?.id ?? randomUUID();
 }
 
 /** The wall speaks before NOT NULL, checks, keys and references do, so the other columns are left to their defaults. */
-async function insertAsApp(
-  app: SqlConnection,
-  table: TenantTable,
-  tenant: string,
-): Promise<"accepted" | "refused" | Refusal> {
-  try {
+const insertAsApp = (app: SqlConnection, table: TenantTable, tenant: string): Promise<Insertion> =>
+  refusable(async () => {
     await rolledBack(app, () => app.query(`insert into ${table.label} (${table.tenantColumn}) values ($1)`, [tenant]));
-    return "accepted";
-  } catch (error) {
-    const server = serverErrorOf(error);
-    if (server === undefined) throw error;
-    return server.code === "42501" ? "refused" : { error: server.message };
-  }
-}
+    return "accepted" as const;
+  });
 
 async function rolledBack<Result>(connection: SqlConnection, work: () => Promise<Result>): Promise<Result> {
   await connection.query("begin");

@@ -1,0 +1,24 @@
+-- A server that was not updated for three years, and one that was.
+-- server 150020
+-- fault
+-- server 150002
+-- finding 0032_server_version:CVE-2023-2455
+--   This server has CVE-2023-2455: policies of another role after a function was inlined. Fixed in 15.3.
+-- finding 0032_server_version:CVE-2023-39418
+--   This server has CVE-2023-39418: MERGE does not enforce UPDATE and SELECT policies. Fixed in 15.4.
+-- finding 0032_server_version:CVE-2024-10976
+--   This server has CVE-2024-10976: policies of another role below subqueries. Fixed in 15.9.
+-- finding 0032_server_version:CVE-2025-8713
+--   This server has CVE-2025-8713: statistics show rows that policies hide. Fixed in 15.14.
+-- finding 0032_server_version:CVE-2026-14666
+--   This server has CVE-2026-14666: cached plans outlive a change of the role. Fixed in 15.19.
+-- fix
+-- server 150019
+
+-- The newest series has had one of them.
+-- fault
+-- server 180005
+-- finding 0032_server_version:CVE-2026-14666
+--   This server has CVE-2026-14666: cached plans outlive a change of the role. Fixed in 18.6.
+-- fix
+-- server 180006

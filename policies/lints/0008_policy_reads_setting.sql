@@ -13,9 +13,11 @@ cross join lateral pg_catalog.concat_ws(
   ', ', pg_catalog.pg_get_expr(p.polqual, p.polrelid), pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid)
 ) as expressions
 where expressions ~ 'current_setting\('
-  or exists (
-    select from pg_catalog.pg_depend d
-    join functions f on f.oid = d.refobjid and d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass
-    where d.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass and d.objid = p.oid
-      and f.body ~ 'current_setting' and not (f.schema = 'rowhouse' and f.name = 'current_tenant')
+  or p.oid in (
+    select d.objid
+    from functions f
+    join pg_catalog.pg_depend d
+      on d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass and d.refobjid = f.oid
+      and d.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass
+    where f.body ~ 'current_setting' and not (f.schema = 'rowhouse' and f.name = 'current_tenant')
   )

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runDoctor, type Finding } from "../../src/doctor/doctor.ts";
-import { connectSql } from "../../src/database/sql-connection.ts";
-import type { SqlConnection } from "../../src/database/sql-connection.ts";
+import { connectSql, type SqlConnection } from "../../src/database/sql-connection.ts";
 import { ConnectionLost } from "../../src/errors.ts";
+import { createTestDatabase } from "../helpers/database.ts";
 import { createShop, type Shop, type ShopDatabase } from "./shop.ts";
 
 let shop: Shop;
@@ -38,6 +38,12 @@ async function changed<Result>(change: string, work: () => Promise<Result>): Pro
 describe("the doctor", () => {
   it("has nothing to say of a sound schema", async () => {
     expect(ofSchema(await examine())).toEqual([]);
+  });
+
+  it("has nothing to say of a database that no superuser had a hand in", async () => {
+    await using other = await createTestDatabase();
+    await using owner = await connectSql(other.ownerUrl, "test doctor");
+    expect(ofSchema(await runDoctor(owner, { rolePrefix: other.rolePrefix }))).toEqual([]);
   });
 
   it("names the rule, the level, the object, what is wrong, what to do, and a key", async () => {
@@ -106,7 +112,10 @@ describe("the doctor", () => {
     const failing: SqlConnection = {
       ...database.owner,
       query: (text, values) =>
-        database.owner.query(text.replace("pg_catalog.pg_rewrite w on", "pg_catalog.no_such_catalog w on"), values),
+        database.owner.query(
+          text.replace("pg_rewrite w on w.ev_class = r.oid", "no_such_catalog w on w.ev_class = r.oid"),
+          values,
+        ),
     };
     const findings = await examine({ suppress: ["0026_rewrite_rule:failed"] }, failing);
     expect(ofSchema(findings)).toEqual([

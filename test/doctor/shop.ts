@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import path from "node:path";
+import { inject } from "vitest";
 import { withRolePrefix } from "../../src/database/role-names.ts";
 import { connectSql, type SqlConnection } from "../../src/database/sql-connection.ts";
 import { initDatabase } from "../../src/migrations/init-database.ts";
 import { migrate } from "../../src/migrations/migrate.ts";
 
-const adminBase = () => process.env["TEST_DATABASE_URL"] ?? "postgres://postgres@127.0.0.1:5432/postgres";
+const adminBase = () => inject("testCluster").adminUrl;
 
 const PASSWORDS = { owner: "owner-password", app: "app-password", worker: "worker-password" };
 const MIGRATIONS = { source: "shop", path: path.join(import.meta.dirname, "shop") };
@@ -20,7 +21,7 @@ export interface ShopDatabase extends AsyncDisposable {
   readonly rolePrefix: string;
   readonly ownerUrl: string;
   readonly appUrl: string;
-  /** A superuser. */
+  /** The test server's administrator: a superuser. */
   readonly admin: SqlConnection;
   readonly owner: SqlConnection;
   readonly app: SqlConnection;
@@ -48,7 +49,8 @@ const init = (database: string, rolePrefix: string) =>
 
 /** Makes the shop once: each copy is then a clone of its database. */
 export async function createShop(): Promise<Shop> {
-  const rolePrefix = `shop_${randomBytes(4).toString("hex")}`;
+  // Below the run's own prefix, so that what a killed run leaves is removed by the next.
+  const rolePrefix = `${inject("testCluster").rolePrefix}_${randomBytes(3).toString("hex")}`;
   const template = `${rolePrefix}_template`;
   await init(template, rolePrefix);
   const ownerUrl = urlOf(template, "owner", rolePrefix);

@@ -1,16 +1,18 @@
 -- What db/roles.sql should have done and has not: GRANT and REVOKE by someone who may not give the right only warn.
+-- Rights are looked for in the lists themselves: what a role may through PUBLIC is taken away with PUBLIC's.
 -- One row a problem: what is wrong, and the statement that a role with the right to it has to run.
 with this as (
   select d.datname, pg_catalog.format('database %I', d.datname) as label,
-    pg_catalog.pg_get_userbyid(d.datdba) as owner, d.oid,
+    pg_catalog.pg_get_userbyid(d.datdba) as owner,
     coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) as acl
   from pg_catalog.pg_database d
   where d.datname = pg_catalog.current_database()
 ),
 public_schema as (
-  select n.oid, pg_catalog.pg_get_userbyid(n.nspowner) as owner,
+  -- pg_database_owner is no one to log in as: whoever owns the database is a member of it.
+  select coalesce(nullif(pg_catalog.pg_get_userbyid(n.nspowner), 'pg_database_owner'), this.owner) as owner,
     coalesce(n.nspacl, pg_catalog.acldefault('n', n.nspowner)) as acl
-  from pg_catalog.pg_namespace n
+  from this, pg_catalog.pg_namespace n
   where n.nspname = 'public'
 ),
 wanted_database as (
@@ -27,7 +29,10 @@ select pg_catalog.format('%s may not %s on %s', role_name, r, label) as problem,
   pg_catalog.format('grant %s on %s to %I', pg_catalog.lower(r), label, role_name) as remedy,
   owner
 from this, wanted_database, pg_catalog.unnest(rights) as r
-where not pg_catalog.has_database_privilege(role_name, this.oid, r)
+where not exists (
+  select from pg_catalog.aclexplode(this.acl) a
+  where a.grantee = pg_catalog.to_regrole(role_name) and a.privilege_type = r
+)
 
 union all
 select pg_catalog.format('%s has %s on %s', coalesce(g.rolname, 'PUBLIC'), a.privilege_type, label),
@@ -44,7 +49,10 @@ union all
 select pg_catalog.format('%s may not %s on schema public', role_name, r),
   pg_catalog.format('grant %s on schema public to %I', pg_catalog.lower(r), role_name), owner
 from public_schema, wanted_schema, pg_catalog.unnest(rights) as r
-where not pg_catalog.has_schema_privilege(role_name, public_schema.oid, r)
+where not exists (
+  select from pg_catalog.aclexplode(public_schema.acl) a
+  where a.grantee = pg_catalog.to_regrole(role_name) and a.privilege_type = r
+)
 
 union all
 select pg_catalog.format('%s has %s on schema public', coalesce(g.rolname, 'PUBLIC'), a.privilege_type),

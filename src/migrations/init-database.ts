@@ -65,9 +65,7 @@ async function connectToDatabase(adminUrl: string, database: string): Promise<Sq
 }
 
 async function createDatabase(adminUrl: string, database: string): Promise<void> {
-  // The URL's own database, unless that is the missing one.
-  const neighbour = databaseOf(adminUrl) === database ? "postgres" : databaseOf(adminUrl);
-  await using connection = await connectSql(atDatabase(adminUrl, neighbour), "rowhouse init-database");
+  await using connection = await connectToNeighbour(adminUrl, database);
   // template0: nobody is connected to it, and what others put into template1 stays out.
   const { rows } = await connection.query<{ statement: string }>(
     "select pg_catalog.format('create database %I template template0 encoding ''UTF8''', $1::text) as statement",
@@ -86,6 +84,23 @@ async function createDatabase(adminUrl: string, database: string): Promise<void>
       { cause: error },
     );
   }
+}
+
+/** Any database to stand in: the one the URL names, or the one every server has, if that is the one to be made. */
+async function connectToNeighbour(adminUrl: string, database: string): Promise<SqlConnection> {
+  const own = databaseOf(adminUrl);
+  const neighbours = own === database ? ["postgres"] : [own, "postgres"];
+  for (const neighbour of neighbours) {
+    try {
+      return await connectSql(atDatabase(adminUrl, neighbour), "rowhouse init-database");
+    } catch (error) {
+      if (serverErrorOf(error)?.code !== "3D000") throw error;
+    }
+  }
+  throw new ConfigInvalid(
+    `Database "${database}" does not exist, and neither does one to create it from (${neighbours.join(", ")}). Create it ` +
+      "with the provider's tool.",
+  );
 }
 
 async function assertVersion(connection: SqlConnection): Promise<void> {

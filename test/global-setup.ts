@@ -24,9 +24,12 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const rolePrefix = `rhtest_${randomBytes(3).toString("hex")}`;
   const admin = await connectSql(server.adminUrl, runName(rolePrefix));
   const teardown = async () => {
-    await removeRun(admin, rolePrefix);
-    await admin.end();
-    await server.stop();
+    try {
+      await removeRun(admin, rolePrefix);
+    } finally {
+      await admin.end();
+      await server.stop();
+    }
   };
   try {
     await removeDeadRuns(admin);
@@ -88,12 +91,15 @@ async function removeDeadRuns(admin: SqlConnection): Promise<void> {
 }
 
 async function removeRun(admin: SqlConnection, rolePrefix: string): Promise<void> {
+  // The roles' maker goes last: from PostgreSQL 16 on it cannot, while memberships that it has granted are left.
   const { rows } = await admin.query<{ statement: string }>(
-    `select pg_catalog.format('drop database if exists %I with (force)', datname) as statement
-       from pg_catalog.pg_database where datname like $1
+    `select 1 as step, pg_catalog.format('drop database if exists %I with (force)', datname) as statement
+       from pg_catalog.pg_database where pg_catalog.starts_with(datname, $1)
      union all
-     select pg_catalog.format('drop role if exists %I', rolname) from pg_catalog.pg_roles where rolname like $1`,
-    [`${rolePrefix.replace("_", "\\_")}\\_%`],
+     select case when rolname = $1 || 'admin' then 3 else 2 end, pg_catalog.format('drop role if exists %I', rolname)
+       from pg_catalog.pg_roles where pg_catalog.starts_with(rolname, $1)
+     order by step`,
+    [`${rolePrefix}_`],
   );
   for (const { statement } of rows) await admin.query(statement);
 }

@@ -24,9 +24,8 @@ export interface Flight extends Begun {
 }
 
 // The isolation level is pinned: enter() must see what was committed before it was granted the tenant's lock.
-const BEGIN: SqlStatement = { text: "begin isolation level read committed" };
-const BEGIN_READ_ONLY: SqlStatement = { text: "begin isolation level read committed read only" };
-const ROLLBACK: SqlStatement = { text: "rollback" };
+const BEGIN = "begin isolation level read committed";
+const BEGIN_READ_ONLY = "begin isolation level read committed read only";
 const ENTER = "select rowhouse.enter($1, $2)";
 
 /** The key under which a statement's name is kept: the same text means other tables in another placement. */
@@ -75,43 +74,43 @@ async function attempt(
     session.release();
     throw new TransactionClosed("The transaction was rolled back before its first statement was sent.");
   }
-  const statement = isLast ? first : deps.names.name(first, session, statementKey(tenant));
-  const enter = { text: ENTER, values: [tenant.id, tenant.epoch] };
-  const flight = session.inOneFlight(() => [
-    session.send(options.readOnly ? BEGIN_READ_ONLY : BEGIN),
-    session.send(deps.names.name(enter, session, "enter")),
-    session.send(statement),
-  ]);
-  // All three are awaited, so the first statement's result is never released before BEGIN and enter() have answered.
-  const [began, entered, result] = (await Promise.allSettled(flight)) as [Settled, Settled, Settled];
+  const preamble = [
+    deps.names.preamble(options.readOnly ? BEGIN_READ_ONLY : BEGIN, [], session),
+    deps.names.preamble(ENTER, [tenant.id, String(tenant.epoch)], session),
+  ];
+  // A cold connection parses the preamble in this flight, and pg would take that for the parsing of a named statement.
+  const isWarm = preamble.every((ahead) => ahead.isPrepared);
+  const statement = isLast || !isWarm ? first : deps.names.name(first, session, statementKey(tenant));
+  const outcome = await session.sendFlight(preamble, statement);
+  if (outcome.ok) return { session, first: { status: "fulfilled", value: outcome.result } };
 
-  if (began.status === "rejected") {
+  const { error, completed } = outcome;
+  if (completed === 0) {
     session.destroy();
-    if (!isLast && isConnectionGone(began.reason)) return undefined;
-    throw fromDatabaseError(began.reason, "enter");
+    if (!isLast && isConnectionGone(error)) return undefined;
+    throw fromDatabaseError(error, "enter");
   }
-  if (entered.status === "rejected") {
-    await abandon(session, entered.reason);
-    throw fromDatabaseError(entered.reason, "enter");
+  if (completed === 1) {
+    await abandon(session, error, isWarm);
+    throw fromDatabaseError(error, "enter");
   }
-  if (result.status === "rejected" && isCachedPlanChanged(result.reason) && !isLast) {
+  if (isCachedPlanChanged(error) && !isLast) {
     // Destroyed rather than returned: its other plans are as old.
     deps.names.renew();
     session.destroy();
     return undefined;
   }
-  return { session, first: result };
+  return { session, first: { status: "rejected", reason: error } };
 }
 
-type Settled = PromiseSettledResult<SqlResult>;
-
 /** Ends a transaction that could not be entered. */
-async function abandon(session: Session, reason: unknown): Promise<void> {
-  if (isConnectionGone(reason) || isUnclean(reason)) {
+async function abandon(session: Session, reason: unknown, isWarm: boolean): Promise<void> {
+  // Cold: enter() itself may not have been parsed, though it counts as such.
+  if (isConnectionGone(reason) || isUnclean(reason) || !isWarm) {
     session.destroy();
     return;
   }
-  await session.send(ROLLBACK).catch(() => {});
+  await session.send({ text: "rollback" }).catch(() => {});
   session.release();
 }
 

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { PoolExhausted } from "../errors.ts";
+import { type FlightOutcome, type PreambleStatement, sendFlight } from "./flight-query.ts";
 import { fromDatabaseError } from "./sql-state.ts";
 
 /** One statement for the driver. */
@@ -22,8 +23,10 @@ export interface SqlResult {
 export interface Session {
   /** The driver's own errors come out raw: only the transaction knows what they mean. */
   send(statement: SqlStatement): Promise<SqlResult>;
-  /** Collects what is sent inside `write` into one packet. */
-  inOneFlight<Result>(write: () => Result): Result;
+  /** Sends statements nobody reads and the one behind them together; that one runs only if all before it did. */
+  sendFlight(preamble: readonly PreambleStatement[], statement: SqlStatement): Promise<FlightOutcome>;
+  /** True when the connection is known to stand outside any transaction. */
+  isOutside(): boolean;
   /** True once the connection is known to be gone. */
   isLost(): boolean;
   /** The names of the statements that were prepared on this connection. */
@@ -59,7 +62,6 @@ const CONNECTION_LIFETIME_S = 3_600;
 /** pg's typings leave out what pipelining needs; these are its documented properties. */
 type PipelinedClient = pg.PoolClient & {
   getTransactionStatus(): "I" | "T" | "E" | null;
-  readonly connection: { readonly stream: { cork(): void; uncork(): void } };
 };
 
 /**
@@ -115,20 +117,22 @@ export function createPool(options: PoolOptions): Pool {
 
 function lend(client: PipelinedClient, lost: WeakSet<pg.PoolClient>, statements: Set<string>): Session {
   const isLost = () => lost.has(client);
-  const stream = client.connection.stream;
   return {
     statements,
     isLost,
-    send: (statement) => client.query(statement as pg.QueryConfig),
-    inOneFlight(write) {
-      stream.cork();
-      try {
-        return write();
-      } finally {
-        stream.uncork();
-      }
-    },
+    send: (statement) => client.query(extended(statement)),
+    sendFlight: (preamble, statement) => sendFlight(client, preamble, extended(statement)),
+    isOutside: () => client.getTransactionStatus() === "I",
     release: () => client.release(isLost() || client.getTransactionStatus() !== "I"),
     destroy: () => client.release(true),
   };
 }
+
+/**
+ * The extended protocol takes one statement at a time, with or without parameters: SQL that was pasted together cannot
+ * smuggle in a second one, such as a COMMIT.
+ */
+const extended = (statement: SqlStatement): pg.QueryConfig & { queryMode: "extended" } => ({
+  ...(statement as pg.QueryConfig),
+  queryMode: "extended",
+});

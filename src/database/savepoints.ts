@@ -16,6 +16,8 @@ export interface Scope {
 export interface SavepointDeps {
   /** Sends a statement in the transaction, which must still be open. */
   send(statement: SqlStatement): Promise<SqlResult>;
+  /** Counts a statement of the caller's, as opposed to those that make the savepoints. */
+  onQuery(): void;
   /** Remembers work that was called but not sent yet, so that COMMIT waits for it. */
   track<Result>(work: Promise<Result>): Promise<Result>;
   /** @throws TransactionClosed once the transaction takes no more statements */
@@ -59,6 +61,7 @@ export function createSavepoints(deps: SavepointDeps) {
 
   async function query(scope: Scope, statement: SqlStatement): Promise<SqlResult> {
     assertUsable(scope);
+    deps.onQuery();
     const at = place(scope);
     if (!at.tail) return deps.send(statement);
     return deps.track(whenQuiet(at).then(() => deps.send(statement)));

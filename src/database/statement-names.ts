@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import type { PreambleStatement } from "./flight-query.ts";
 import type { Session, SqlStatement } from "./pool.ts";
 
 /** Texts remembered in a process; beyond it the least used is forgotten and merely counts from zero again. */
@@ -13,6 +14,8 @@ export interface StatementNames {
    * @returns the statement, named when it repeats and the connection has room
    */
   name(statement: SqlStatement, session: Session, key: string): SqlStatement;
+  /** Names a statement of every transaction's beginning: at its first use on the connection it is parsed. */
+  preamble(text: string, values: readonly string[], session: Session): PreambleStatement;
   /** Forgets all names: after a migration the old plans are wrong. */
   renew(): void;
 }
@@ -20,6 +23,7 @@ export interface StatementNames {
 /** @param enabled false behind a pooler that does not keep prepared statements apart (PgBouncer before 1.21) */
 export function createStatementNames(enabled: boolean): StatementNames {
   const seen = new LRUCache<string, { name: string | undefined }>({ max: REMEMBERED_TEXTS });
+  const preambles = new Map<string, string>();
   let counter = 0;
   return {
     name(statement, session, key) {
@@ -36,6 +40,14 @@ export function createStatementNames(enabled: boolean): StatementNames {
         session.statements.add(entry.name);
       }
       return { ...statement, name: entry.name };
+    },
+    preamble(text, values, session) {
+      if (!enabled) return { text, values, name: undefined, isPrepared: false };
+      let name = preambles.get(text);
+      if (!name) preambles.set(text, (name = `rh_begin_${preambles.size + 1}`));
+      const isPrepared = session.statements.has(name);
+      session.statements.add(name);
+      return { text, values, name, isPrepared };
     },
     renew: () => seen.clear(),
   };

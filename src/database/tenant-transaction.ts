@@ -52,6 +52,7 @@ export function openTenantTransaction(
   const savepoints = createSavepoints({
     send,
     track,
+    onQuery: () => void queryCount++,
     assertOpen() {
       if (phase !== "open") throw closed();
     },
@@ -150,20 +151,13 @@ export function openTenantTransaction(
     leave();
   }
 
-  const runner: StatementRunner = {
-    query(statement) {
-      queryCount++;
-      return savepoints.query(statement);
-    },
-    savepoint: savepoints.savepoint,
-  };
   let db: TenantDb | undefined;
   let isCommitted = false;
 
   return {
     tenant,
     get db() {
-      return (db ??= deps.drizzle(runner));
+      return (db ??= deps.drizzle(savepoints));
     },
     get queryCount() {
       return queryCount;

@@ -48,9 +48,10 @@ const untilSomeoneWaits = () =>
   expect
     .poll(() =>
       server
-        .asAdmin("select count(*)::int as n from pg_locks l join pg_stat_activity s using (pid) where not l.granted and s.datname = $1", [
-          server.name,
-        ])
+        .asAdmin(
+          "select count(*)::int as n from pg_locks l join pg_stat_activity s using (pid) where not l.granted and s.datname = $1",
+          [server.name],
+        )
         .then(({ rows }) => rows[0]!["n"]),
     )
     .toBeGreaterThan(0);
@@ -129,7 +130,9 @@ describe("the wall", () => {
     await writing.commit();
     const bare = await server.connectAsApp();
     expect((await bare.query("select * from public.notes")).rows).toEqual([]);
-    await expect(bare.query("insert into public.notes (tenant_id, body) values ($1, 'x')", [c.id])).rejects.toMatchObject({
+    await expect(
+      bare.query("insert into public.notes (tenant_id, body) values ($1, 'x')", [c.id]),
+    ).rejects.toMatchObject({
       code: "ERR_PERMISSION_DENIED",
     });
     await bare.end();
@@ -175,10 +178,13 @@ describe("entering", () => {
     await mover.query("begin");
     await mover.query("select pg_advisory_xact_lock(rowhouse.tenant_lock($1))", [c.id]);
     const transaction = database.open(c);
-    const outcome = transaction.db.select().from(notes).then(
-      () => "entered",
-      (error: { code: string }) => error.code,
-    );
+    const outcome = transaction.db
+      .select()
+      .from(notes)
+      .then(
+        () => "entered",
+        (error: { code: string }) => error.code,
+      );
     await untilSomeoneWaits();
     await mover.query("update rowhouse.tenants set epoch = epoch + 1 where id = $1", [c.id]);
     await mover.query("commit");
@@ -245,10 +251,13 @@ describe("lazy beginning", () => {
     const holder = one.open(x);
     await holder.db.select().from(notes);
     const waiting = one.open(y);
-    const outcome = waiting.db.insert(notes).values({ body: "never" }).then(
-      () => "stored",
-      (error: { code: string }) => error.code,
-    );
+    const outcome = waiting.db
+      .insert(notes)
+      .values({ body: "never" })
+      .then(
+        () => "stored",
+        (error: { code: string }) => error.code,
+      );
     const ended = waiting.rollback();
     await holder.commit();
     await ended;
@@ -303,9 +312,7 @@ describe("ending", () => {
       "create table if not exists public.deferred (tenant_id uuid not null default rowhouse.current_tenant(), n int, " +
         "unique (tenant_id, n) deferrable initially deferred)",
     );
-    await server.asOwner(
-      "create policy everything on public.deferred to public using (true) with check (true)",
-    );
+    await server.asOwner("create policy everything on public.deferred to public using (true) with check (true)");
     await server.asOwner(`grant select, insert on public.deferred to ${server.rolePrefix}_app`);
     const transaction = database.open(c);
     await transaction.db.execute(sql`insert into public.deferred (n) values (1), (1)`);
@@ -507,7 +514,10 @@ describe("limits", () => {
     for (const transaction of held) await transaction.db.select().from(notes);
     const third = own.open(flood);
     let isThirdIn = false;
-    const waiting = third.db.select().from(notes).then(() => (isThirdIn = true));
+    const waiting = third.db
+      .select()
+      .from(notes)
+      .then(() => (isThirdIn = true));
     const other = own.open(calm);
     await other.db.select().from(notes);
     await other.commit();

@@ -5,6 +5,7 @@ import type { ApiKey, PresentedApiKey } from "./api-key.ts";
 interface ApiKeyRow {
   id: string;
   tenant_id: string;
+  /** 32 bytes, by a constraint of the table. */
   secret_hash: Buffer;
   scopes: string[];
 }
@@ -18,10 +19,6 @@ interface ApiKeyRow {
  */
 export async function findApiKey(database: Database, presented: PresentedApiKey): Promise<ApiKey | undefined> {
   const row = await database.lookup<ApiKeyRow>("find_api_key", [presented.prefix]);
-  if (row === undefined || !isSame(row.secret_hash, presented.secretHash)) return undefined;
+  if (row === undefined || !timingSafeEqual(row.secret_hash, presented.secretHash)) return undefined;
   return { id: row.id, tenantId: row.tenant_id, scopes: row.scopes };
 }
-
-// timingSafeEqual throws on different lengths.
-const isSame = (stored: Buffer, presented: Buffer) =>
-  stored.length === presented.length && timingSafeEqual(stored, presented);

@@ -169,7 +169,7 @@ describe("forget", () => {
     expect(await registry.find(bySlug("initech"))).toMatchObject({ id: NOBODY });
   });
 
-  it("keeps an answer that was under way from being remembered, or joined", async () => {
+  it("keeps a look-up that was under way from being joined", async () => {
     const database = fakeDatabase();
     const registry = createRegistry(database);
     const { closed, open } = gate();
@@ -184,6 +184,25 @@ describe("forget", () => {
     expect(await after).toMatchObject({ epoch: 2 });
     expect(await registry.tenant(bySlug("acme"))).toMatchObject({ epoch: 2 });
     expect(database.asked.length).toBe(2);
+  });
+
+  it("keeps what it answers from being remembered", async () => {
+    const database = fakeDatabase();
+    const registry = createRegistry(database);
+    const { closed, open } = gate();
+    database.hold = closed;
+    const known = registry.tenant(bySlug("acme"));
+    const unknown = registry.find(bySlug("initech"));
+    database.tenants = [
+      { ...ACME, epoch: 2 },
+      { ...ACME, id: NOBODY, slug: "initech" },
+    ];
+    registry.forget(ACME.id);
+    open();
+    expect(await known).toMatchObject({ epoch: 1 });
+    expect(await unknown).toBeUndefined();
+    expect(await registry.tenant(bySlug("acme"))).toMatchObject({ epoch: 2 });
+    expect(await registry.find(bySlug("initech"))).toMatchObject({ id: NOBODY });
   });
 });
 

@@ -21,7 +21,7 @@ export function jwtClaim({ verifier, claim = "tenant_id" }: JwtClaimOptions): Te
       const token = bearerCredentials(request);
       if (token === undefined || token.startsWith(API_KEY_MARK)) return undefined;
       const { principal, claims } = await verifier(token);
-      const id = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
+      const id = claims[claim];
       if (typeof id !== "string" || id === "") {
         throw new Unauthenticated(`The token names no tenant: its "${claim}" claim must be the tenant's id.`);
       }

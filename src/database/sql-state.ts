@@ -45,6 +45,9 @@ const lockTimeout: Translate = (error, action) =>
         cause: error,
       });
 
+const foreignKey: Translate = (error) =>
+  new ForeignKeyViolation("A row it refers to does not exist, or is still referred to.", constraint(error));
+
 const dataInvalid: Translate = (error) =>
   new DataInvalid(`The database cannot store a value as given (SQLSTATE ${error.code}).`, { cause: error });
 
@@ -60,8 +63,9 @@ const BY_SQLSTATE: Record<string, Translate> = {
   RH002: (error) => new TenantSuspended("The tenant is suspended. An operator can resume it.", { cause: error }),
   RH003: (error) => new PlacementChanged("The tenant has just been moved. Try again.", { cause: error }),
   "23505": (error) => new UniqueViolation("A row with the same unique values exists already.", constraint(error)),
-  "23503": (error) =>
-    new ForeignKeyViolation("A row it refers to does not exist, or is still referred to.", constraint(error)),
+  "23503": foreignKey,
+  // PostgreSQL 18 says so of ON DELETE RESTRICT.
+  "23001": foreignKey,
   "23514": (error) => new CheckViolation("A value breaks a rule of the table.", constraint(error)),
   "23P01": (error) => new CheckViolation("The row overlaps with an existing one.", constraint(error)),
   "23502": (error) => new DataInvalid(`Column "${error.column ?? "?"}" needs a value.`, { cause: error }),

@@ -1,5 +1,6 @@
+import { serverErrorOf } from "../database/server-error.ts";
 import type { SqlConnection } from "../database/sql-connection.ts";
-import { MigrationInvalid } from "../errors.ts";
+import { MigrationFailed, MigrationInvalid } from "../errors.ts";
 import { sql } from "../generated/sql.ts";
 import { sha256, type Migration } from "./migration-files.ts";
 
@@ -16,9 +17,21 @@ export interface PendingMigration extends Migration {
   readonly statementsDone: number;
 }
 
-/** Makes the ledger when there is none. */
+/**
+ * Makes the ledger when there is none.
+ * @throws MigrationFailed when the owner may not: the database was not initialised
+ */
 export async function createLedger(connection: SqlConnection): Promise<void> {
-  await connection.query(sql["db/ledger.sql"]);
+  try {
+    await connection.query(sql["db/ledger.sql"]);
+  } catch (error) {
+    const server = serverErrorOf(error);
+    if (server?.code !== "42501") throw error;
+    throw new MigrationFailed(
+      `The ledger of migrations cannot be made: ${server.message}. Run \`rowhouse init-database\` first.`,
+      { cause: error },
+    );
+  }
 }
 
 /**

@@ -29,7 +29,9 @@ export function createWithTenant(database: Database, registry: Registry, context
     if (joined) return joined.savepoint(work);
     const tenant = await registry.tenant({ by: "id", id: tenantId });
     const transaction = database.open(tenant, options);
-    return context.run({ tenant, principal: outer?.principal, transaction }, async () => {
+    // Who calls is known to one tenant only: in another's scope it would carry its rights over.
+    const principal = outer?.tenant.id === tenant.id ? outer.principal : undefined;
+    return context.run({ tenant, principal, transaction }, async () => {
       let result;
       try {
         result = await work(transaction.db);

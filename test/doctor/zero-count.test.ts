@@ -1,3 +1,4 @@
+import { execFile } from "node:child_process";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connectSql } from "../../src/database/sql-connection.ts";
 import { formatZeroCount } from "../../src/doctor/zero-count-report.ts";
@@ -150,6 +151,32 @@ describe("zero-count", () => {
     const mixed = zeroCount({ app, owner: database.owner, rolePrefix: database.rolePrefix });
     await expect(mixed).rejects.toThrow(ConfigInvalid);
     await expect(mixed).rejects.toThrow(`"${other.name}" and the owner to "${database.name}"`);
+  });
+});
+
+describe("scripts/zero-count.ts", () => {
+  /** @returns the exit code and what was printed */
+  const run = (...options: string[]): Promise<{ code: number; printed: string }> =>
+    new Promise((resolve) => {
+      const program = ["--import", "tsx", "--conditions=rowhouse-source", "scripts/zero-count.ts", ...options];
+      const { appUrl, ownerUrl, rolePrefix } = database;
+      const urls = { DATABASE_URL: appUrl, OWNER_DATABASE_URL: ownerUrl, ROWHOUSE_ROLE_PREFIX: rolePrefix };
+      const env = { PATH: process.env["PATH"], ...urls };
+      execFile(process.execPath, program, { env }, (error, stdout, stderr) =>
+        resolve({ code: Number(error?.code ?? 0), printed: stdout + stderr }),
+      );
+    });
+
+  it("prints the report, and exits with 1 unless it is passed", async () => {
+    // Tables of the framework that the shop has no rows in are unproven, and then so is the whole.
+    const { verdict } = await count();
+    const sound = await run("--json");
+    expect(JSON.parse(sound.printed)).toMatchObject({ verdict, database: database.name });
+    expect(sound.code).toBe(verdict === "passed" ? 0 : 1);
+    await asOwner("alter table public.orders disable row level security");
+    const broken = await run();
+    expect(broken.printed).toContain("FAILED: the wall does not hold on public.orders.");
+    expect(broken.code).toBe(1);
   });
 });
 

@@ -44,9 +44,8 @@ type Answer =
 
 /** One statement in a transaction of the tenant, rolled back. */
 async function tryAs({ app, self }: Neighbour, text: string, values: unknown[] = []): Promise<Answer> {
-  await app.query("begin");
   try {
-    await app.query("select rowhouse.enter($1, 1)", [self]);
+    await app.query(`begin; select rowhouse.enter('${self}', 1)`);
     return { ...(await app.query(text, values)), code: undefined };
   } catch (error) {
     const { code, message } = serverErrorOf(error)!;

@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFile, mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
+import { appendFile, chown, mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -152,6 +152,76 @@ describe("a server of the project's own", () => {
     expect((await stat(dataOf(directory))).uid).toBeGreaterThan(0);
     // What root writes lies where the server's user cannot put a link in its place.
     expect((await stat(join(directory, "postgres"))).uid).toBe(0);
+  });
+});
+
+describe.runIf(process.getuid?.() === 0)("as root", () => {
+  const user = (name: string) => ({
+    uid: Number(execFileSync("id", ["-u", name])),
+    gid: Number(execFileSync("id", ["-g", name])),
+  });
+  const uidOfServer = async (directory: string) =>
+    Number(execFileSync("ps", ["-o", "uid=", "-p", String((await readPostmaster(dataOf(directory)))!.pid)]));
+
+  test("the project's owner runs the server, if it has one that is not root", async () => {
+    const project = join(root, "owned");
+    await mkdir(project);
+    await chown(project, user("nobody").uid, user("nobody").gid);
+    await using server = await start(join(project, ".rowhouse"));
+    expect(server.directory).toBe(join(project, ".rowhouse"));
+    expect(await uidOfServer(server.directory)).toBe(user("nobody").uid);
+  });
+
+  test("data that is there already keeps its owner", async () => {
+    const directory = makeProject();
+    const { uid, gid } = user("daemon");
+    execFileSync("chown", ["-R", `${uid}:${gid}`, dataOf(directory)]);
+    await using _server = await start(directory);
+    expect(await uidOfServer(directory)).toBe(uid);
+  });
+
+  test("a project that only root can enter has its data under /var/lib/rowhouse, and finds it again", async () => {
+    const project = join(root, "shut");
+    await mkdir(project, { mode: 0o700 });
+    const first = await start(join(project, ".rowhouse"));
+    try {
+      expect(first.directory).toMatch(/^\/var\/lib\/rowhouse\/shut-[0-9a-f]{8}$/);
+      expect(await readdir(project)).toEqual([]);
+      await putMarker(first, "kept");
+      await first.stop();
+      await using second = await start(join(project, ".rowhouse"));
+      expect(second.directory).toBe(first.directory);
+      expect(await markers(second)).toEqual(["kept"]);
+    } finally {
+      await first.stop();
+      await rm(first.directory, { recursive: true });
+    }
+  });
+
+  test("an ordinary user has a server too, which runs as that user, in a folder that nobody else can enter", async () => {
+    const project = join(root, "ordinary");
+    await mkdir(project);
+    const { uid, gid } = user("nobody");
+    await chown(project, uid, gid);
+    const directory = join(project, ".rowhouse");
+    const program = await startEmbeddedProcess(directory, { uid, gid });
+    expect(await uidOfServer(directory)).toBe(uid);
+    expect((await stat(directory)).mode & 0o777).toBe(0o700);
+    await putMarker(program, "kept");
+    program.interrupt("SIGINT");
+    expect(await program.exited).toEqual({ code: null, signal: "SIGINT" });
+    expect(await postmasterPid(directory)).toBeUndefined();
+    // Root comes after: the data stays that user's.
+    await using server = await start(directory);
+    expect(await markers(server)).toEqual(["kept"]);
+    expect(await uidOfServer(directory)).toBe(uid);
+  });
+
+  test("an ordinary user cannot use what root made, and is told so", async () => {
+    const { uid, gid } = user("nobody");
+    await expect(startEmbeddedProcess(makeProject(), { uid, gid })).rejects.toThrow(
+      /EmbeddedPostgresFailed: The embedded PostgreSQL cannot work in .*EACCES.*if another user \(root, perhaps\) made it/,
+    );
   });
 });
 

@@ -5,7 +5,7 @@ import { PgDialect, PgTransaction } from "drizzle-orm/pg-core";
 import { PgPreparedQuery, PgSession, type PreparedQueryConfig } from "drizzle-orm/pg-core/session";
 import type { SelectedFieldsOrdered } from "drizzle-orm/pg-core/query-builders/select.types";
 import * as drizzleUtils from "drizzle-orm/utils";
-import type { SqlResult, SqlStatement } from "./pool.ts";
+import type { SqlResult, SqlStatement } from "./sql-statement.ts";
 import type { TenantDb } from "./types.ts";
 
 /*

@@ -1,6 +1,7 @@
 import { fromDatabaseError, isCachedPlanChanged, isConnectionGone } from "./sql-state.ts";
 import { TransactionClosed } from "../errors.ts";
-import type { Pool, Session, SqlResult, SqlStatement } from "./pool.ts";
+import type { Pool, Session } from "./pool.ts";
+import type { SqlResult, SqlStatement } from "./sql-statement.ts";
 import type { StatementNames } from "./statement-names.ts";
 import type { TenantLimit } from "./tenant-limit.ts";
 import type { TenantRef, TransactionOptions } from "./types.ts";

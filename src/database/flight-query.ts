@@ -1,5 +1,5 @@
 import pg from "pg";
-import type { SqlResult, SqlStatement } from "./pool.ts";
+import type { SqlResult, SqlStatement } from "./sql-statement.ts";
 
 /*
  * Several statements between one pair of messages: Bind and Execute for each, and one Sync at the end

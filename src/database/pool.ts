@@ -2,22 +2,7 @@ import pg from "pg";
 import { PoolExhausted } from "../errors.ts";
 import { type FlightOutcome, type PreambleStatement, sendFlight } from "./flight-query.ts";
 import { fromDatabaseError } from "./sql-state.ts";
-
-/** One statement for the driver. */
-export interface SqlStatement {
-  readonly text: string;
-  readonly values?: readonly unknown[] | undefined;
-  /** Set for a statement that repeats: it is parsed and planned once a connection. */
-  readonly name?: string | undefined;
-  readonly rowMode?: "array" | undefined;
-  readonly types?: pg.CustomTypesConfig | undefined;
-}
-
-export interface SqlResult {
-  readonly command: string;
-  readonly rowCount: number | null;
-  readonly rows: unknown[];
-}
+import type { SqlResult, SqlStatement } from "./sql-statement.ts";
 
 /** One connection, lent. Statements are sent at once, without waiting for the answers of those before (pipelining). */
 export interface Session {

@@ -1,7 +1,7 @@
 import type { AsyncLocalStorage } from "node:async_hooks";
 import { TransactionClosed } from "../errors.ts";
 import type { StatementRunner } from "./drizzle-transaction.ts";
-import type { SqlResult, SqlStatement } from "./pool.ts";
+import type { SqlResult, SqlStatement } from "./sql-statement.ts";
 import type { TenantDb } from "./types.ts";
 
 /** A transaction or a savepoint inside it: the span of statements that one failure undoes. */

@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { PreambleStatement } from "./flight-query.ts";
-import type { Session, SqlStatement } from "./pool.ts";
+import type { Session } from "./pool.ts";
+import type { SqlStatement } from "./sql-statement.ts";
 
 /** Texts remembered in a process; beyond it the least used is forgotten and merely counts from zero again. */
 const REMEMBERED_TEXTS = 2_000;

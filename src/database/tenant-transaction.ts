@@ -2,7 +2,7 @@ import type { AsyncLocalStorage } from "node:async_hooks";
 import { CommitUnknown, ConnectionLost, TransactionAborted, TransactionClosed } from "../errors.ts";
 import type { StatementRunner } from "./drizzle-transaction.ts";
 import { type Begun, type Flight, type FlightDeps, statementKey, takeOff } from "./first-flight.ts";
-import type { SqlResult, SqlStatement } from "./pool.ts";
+import type { SqlResult, SqlStatement } from "./sql-statement.ts";
 import { createSavepoints, type Scope } from "./savepoints.ts";
 import { fromDatabaseError, isCachedPlanChanged, isConnectionGone } from "./sql-state.ts";
 import type { TenantDb, TenantRef, TenantTransaction, TransactionOptions } from "./types.ts";

@@ -1,0 +1,17 @@
+import type pg from "pg";
+
+/** One statement for the driver. */
+export interface SqlStatement {
+  readonly text: string;
+  readonly values?: readonly unknown[] | undefined;
+  /** Set for a statement that repeats: it is parsed and planned once a connection. */
+  readonly name?: string | undefined;
+  readonly rowMode?: "array" | undefined;
+  readonly types?: pg.CustomTypesConfig | undefined;
+}
+
+export interface SqlResult {
+  readonly command: string;
+  readonly rowCount: number | null;
+  readonly rows: unknown[];
+}

@@ -39,19 +39,21 @@ export async function asSuperuser(statement: string, database?: string) {
   return await connection.query(statement);
 }
 
+async function dropAll(databases: readonly string[], roles: readonly string[]): Promise<void> {
+  await using connection = await connectSql(superuserUrl(), "test");
+  for (const database of databases) await connection.query(`drop database if exists ${database} with (force)`);
+  await connection.query(roles.map((role) => `drop role if exists ${role}`).join(";"));
+}
+
 /** Drops databases and roles when the test is over; those that are not there are no mistake. */
 export function dropWhenFinished(databases: readonly string[], roles: readonly string[]): void {
-  onTestFinished(async () => {
-    await using connection = await connectSql(superuserUrl(), "test");
-    for (const database of databases) await connection.query(`drop database if exists ${database} with (force)`);
-    await connection.query(roles.map((role) => `drop role if exists ${role}`).join(";"));
-  });
+  onTestFinished(() => dropAll(databases, roles));
 }
 
 export const rolesOf = (prefix: string): string[] =>
   ["app", "worker", "owner", "queue"].map((kind) => `${prefix}_${kind}`);
 
-export interface Scratch {
+export interface Scratch extends AsyncDisposable {
   readonly name: string;
   readonly rolePrefix: string;
   url(role: RoleKind): string;
@@ -64,8 +66,14 @@ export interface Scratch {
 
 /** An initialised, empty database with roles of its own, dropped after the test. */
 export async function createScratch(): Promise<Scratch> {
+  const scratch = await makeScratch();
+  onTestFinished(() => scratch[Symbol.asyncDispose]());
+  return scratch;
+}
+
+/** The same for many tests: whoever makes it disposes of it. */
+export async function makeScratch(): Promise<Scratch> {
   const name = newName();
-  dropWhenFinished([name], rolesOf(name));
   await initDatabase({ adminUrl: superuserUrl(), database: name, rolePrefix: name, passwords: PASSWORDS });
   const url = (role: RoleKind) => urlAs(name, `${name}_${role}`, PASSWORDS[role]);
   const urlOf = (role: RoleKind | "superuser") => (role === "superuser" ? superuserUrl(name) : url(role));
@@ -87,6 +95,7 @@ export async function createScratch(): Promise<Scratch> {
         ...options,
       });
     },
+    [Symbol.asyncDispose]: () => dropAll([name], rolesOf(name)),
   };
 }
 

@@ -1,0 +1,71 @@
+import type { Response } from "express";
+import { ResourceNotFound } from "../errors.ts";
+
+/** A handler's result with a status or headers of its own. Made by {@link created}, {@link noContent}, {@link json}. */
+export interface Reply<Body> {
+  readonly [REPLY]: true;
+  readonly status: number;
+  readonly body: Body;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const REPLY = Symbol("rowhouse.reply");
+
+interface ReplyOptions {
+  /** @defaultValue 200 */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** JSON with a status or headers other than the usual. */
+export function json<Body>(body: Body, { status = 200, headers = {} }: ReplyOptions = {}): Reply<Body> {
+  return { [REPLY]: true, status, body, headers };
+}
+
+/**
+ * 201 with what was made.
+ * @param location the new resource's path, for the `Location` header
+ */
+export function created<Body>(body: Body, location?: string): Reply<Body> {
+  return json(body, { status: 201, headers: location === undefined ? {} : { Location: location } });
+}
+
+/** 204: done, nothing to say. */
+export function noContent(): Reply<undefined> {
+  return json(undefined, { status: 204 });
+}
+
+/**
+ * The row that a query was to find, or a 404. Another tenant's row is as missing as one that never was.
+ * @param result a row or undefined, or the rows of a query for one row
+ * @throws ResourceNotFound
+ */
+export function found<Row>(result: Row | readonly Row[] | undefined | null): Row {
+  const row = Array.isArray(result) ? (result as readonly Row[])[0] : (result as Row | undefined | null);
+  if (row === undefined || row === null) throw new ResourceNotFound("There is no such resource.");
+  return row;
+}
+
+/** Sends a handler's result. */
+export function sendReply(response: Response, result: unknown): void {
+  const reply = isReply(result) ? result : json(result, { status: result === undefined ? 204 : 200 });
+  response.status(reply.status);
+  for (const [name, value] of Object.entries(reply.headers)) response.setHeader(name, value);
+  if (reply.body === undefined) {
+    response.end();
+    return;
+  }
+  response.setHeader("Content-Type", "application/json; charset=utf-8");
+  response.send(JSON.stringify(reply.body, jsonValue));
+}
+
+function isReply(value: unknown): value is Reply<unknown> {
+  return typeof value === "object" && value !== null && REPLY in value;
+}
+
+/** A bigint as a string, since JSON numbers lose digits beyond 2^53; bytes as base64. Dates are ISO 8601 already. */
+function jsonValue(this: unknown, key: string, value: unknown): unknown {
+  if (typeof value === "bigint") return value.toString();
+  const original = (this as Record<string, unknown>)[key];
+  return original instanceof Uint8Array ? Buffer.from(original).toString("base64") : value;
+}

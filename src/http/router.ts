@@ -1,0 +1,120 @@
+import express, { type Request, type RequestHandler, type Response, type Router } from "express";
+import type { z } from "zod";
+import type { TenantDb, TenantTransaction, TransactionOptions } from "../database/types.ts";
+import { Forbidden, MediaTypeUnsupported, MethodNotAllowed, TenantRequired, Unauthenticated } from "../errors.ts";
+import type { TenantContext } from "../tenancy/context.ts";
+import type { WithTenant } from "../tenancy/with-tenant.ts";
+import { fromZodError } from "./problem.ts";
+import { sendReply } from "./reply.ts";
+import { stateOf } from "./request-state.ts";
+import type { RouteDefinition } from "./route-types.ts";
+import { isStream, sendStream } from "./stream.ts";
+
+export interface RouterDeps {
+  readonly context: TenantContext;
+  readonly withTenant: WithTenant;
+  /** The request's transaction; the first caller decides how it begins. */
+  readonly begin: (request: Request, options: TransactionOptions) => TenantTransaction;
+}
+
+/** Mounts declared routes on an Express router. It belongs below the tenant middleware. */
+export function createRouter(routes: readonly RouteDefinition[], deps: RouterDeps): Router {
+  const router = express.Router();
+  for (const route of routes) router[route.method](route.path, handle(route, deps));
+  for (const path of new Set(routes.map((route) => route.path))) {
+    router.all(path, refuseMethod(routes.filter((route) => route.path === path)));
+  }
+  return router;
+}
+
+function handle(route: RouteDefinition, deps: RouterDeps): RequestHandler {
+  return async function handleRoute(request, response) {
+    const state = stateOf(request);
+    if (!state) throw new TenantRequired("The route stands above rowhouse.tenant(): mount it below.");
+    state.route = route.path;
+    const { tenant, principal } = deps.context.current();
+    authorize(route, principal?.scopes);
+
+    const input = {
+      params: await parse(route.params, request.params, "params"),
+      query: await parse(route.query, request.query, "query"),
+      body: route.body ? await parse(route.body, readBody(request), "body") : undefined,
+      tenant,
+      principal,
+      headers: request.headers,
+      log: state.log,
+      get signal() {
+        return hangUpSignal(response);
+      },
+      ...(route.transaction === "none" ? outside(deps, tenant.id) : inside(route, request, deps)),
+    };
+    const result = await route.handler(input as never);
+    if (isStream(result)) await sendStream(request, response, result);
+    else sendReply(response, result);
+  };
+}
+
+function inside(route: RouteDefinition, request: Request, deps: RouterDeps) {
+  const transaction = deps.begin(request, { readOnly: route.transaction === "read only" });
+  return {
+    db: transaction.db,
+    afterCommit: (hook: () => void | Promise<void>) => transaction.afterCommit(hook),
+  };
+}
+
+function outside(deps: RouterDeps, tenantId: string) {
+  return {
+    transaction: <Result>(work: (db: TenantDb) => Promise<Result>) => deps.withTenant(tenantId, work),
+  };
+}
+
+function authorize(route: RouteDefinition, scopes: readonly string[] | undefined): void {
+  if (route.scopes.length === 0) return;
+  if (!scopes) throw new Unauthenticated("This needs a token or an API key.");
+  const missing = route.scopes.filter((scope) => !scopes.includes(scope));
+  if (missing.length > 0) throw new Forbidden(`The caller lacks the scope ${missing.map((s) => `"${s}"`).join(", ")}.`);
+}
+
+async function parse<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  root: string,
+): Promise<z.output<Schema>> {
+  const result = await schema.safeParseAsync(value);
+  if (result.success) return result.data;
+  throw fromZodError(result.error, root);
+}
+
+/** The parsed body. A body that is no JSON was left alone by the parser: it is refused here, where one is expected. */
+function readBody(request: Request): unknown {
+  const hasBody =
+    request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0;
+  if (hasBody && request.is("application/json") === false) {
+    throw new MediaTypeUnsupported("The body must be JSON: send `Content-Type: application/json`.");
+  }
+  return request.body;
+}
+
+function hangUpSignal(response: Response): AbortSignal {
+  const controller = new AbortController();
+  if (response.destroyed) controller.abort();
+  response.once("close", () => {
+    if (!response.writableFinished) controller.abort();
+  });
+  return controller.signal;
+}
+
+/** RFC 9110, section 15.5.6: a 405 lists what is allowed. */
+function refuseMethod(routes: readonly RouteDefinition[]): RequestHandler {
+  const methods = new Set(routes.map((route) => route.method.toUpperCase()));
+  if (methods.has("GET")) methods.add("HEAD");
+  const allow = [...methods, "OPTIONS"].join(", ");
+  return function refuseMethod(request, response) {
+    response.setHeader("Allow", allow);
+    if (request.method === "OPTIONS") {
+      response.status(204).end();
+      return;
+    }
+    throw new MethodNotAllowed(`${request.method} is not possible here. Allowed: ${allow}.`);
+  };
+}

@@ -1,0 +1,60 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface RunningServer {
+  /** Where it listens: `http://127.0.0.1:3000`. */
+  readonly url: string;
+  readonly port: number;
+  /** True once close() was called. */
+  isStopping(): boolean;
+  /** Takes no new connection, finishes what is in flight, and after the deadline cuts off what is left. */
+  close(): Promise<void>;
+}
+
+export interface ListenOptions {
+  readonly port: number;
+  /** @defaultValue every address */
+  readonly host?: string | undefined;
+}
+
+/** How long requests in flight may take to finish at shutdown, in milliseconds. */
+const SHUTDOWN_DEADLINE_MS = 25_000;
+
+/**
+ * Serves an application until it is closed. The caller decides when: on SIGTERM, as a rule.
+ * @throws the listen error (EADDRINUSE, EACCES)
+ */
+export async function listen(application: RequestListener, { port, host }: ListenOptions): Promise<RunningServer> {
+  const server = createServer(application);
+  // A client that sends its head or its body at a crawl holds a socket, not a transaction; but not for ever.
+  server.headersTimeout = 10_000;
+  server.requestTimeout = 60_000;
+  // Above the idle timeout of the usual load balancers (60 s), or they would reuse a connection that is being closed.
+  server.keepAliveTimeout = 65_000;
+  let stopping: Promise<void> | undefined;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, resolve);
+  });
+  const { port: actual } = server.address() as AddressInfo;
+  return {
+    url: `http://${host ?? "127.0.0.1"}:${actual}`,
+    port: actual,
+    isStopping: () => stopping !== undefined,
+    close: () => (stopping ??= closeGracefully(server)),
+  };
+}
+
+function closeGracefully(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const deadline = setTimeout(() => server.closeAllConnections(), SHUTDOWN_DEADLINE_MS);
+    // Kept-alive connections that wait for a next request would hold the server open; those at work close when answered.
+    const sweep = setInterval(() => server.closeIdleConnections(), 100);
+    server.close(() => {
+      clearTimeout(deadline);
+      clearInterval(sweep);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,55 @@
+// What an application builds with, grouped by room. No logic here.
+
+export { createRowhouse, type Rowhouse, type RowhouseOptions } from "./rowhouse.ts";
+
+// Tables
+export { tenantTable, type TenantTable } from "./tables/tenant-table.ts";
+export { globalTable, type GlobalTable } from "./tables/global-table.ts";
+export { belongsTo, type BelongsToOptions } from "./tables/belongs-to.ts";
+export { conflictTarget } from "./tables/conflict-target.ts";
+export { timestamps } from "./tables/columns.ts";
+export { idOf } from "./tables/id-of.ts";
+
+// Features and routes
+export { defineFeature, type Feature, type FeatureOptions } from "./http/feature.ts";
+export type {
+  HandlerInput,
+  Probe,
+  RouteBuilder,
+  RouteDefinition,
+  RouteOptions,
+  TransactionMode,
+} from "./http/route-types.ts";
+export { created, found, json, noContent, type Reply } from "./http/reply.ts";
+export { paginate, pageQuery, type Page, type PaginateOptions } from "./http/paginate.ts";
+export { stream } from "./http/stream.ts";
+export type { ApiInfo } from "./http/openapi.ts";
+export type { RunningServer } from "./http/server.ts";
+export { errorHandler } from "./http/error-handler.ts";
+export { requestLog } from "./http/request-log.ts";
+
+// Who the tenant is
+export type { Tenant, TenantStatus } from "./tenancy/tenant.ts";
+export type { Resolution, ResolverLookups, ResolverRequest, TenantClaim, TenantResolver } from "./tenancy/resolver.ts";
+export { jwtClaim } from "./tenancy/resolvers/jwt-claim.ts";
+export { apiKey } from "./tenancy/resolvers/api-key.ts";
+export { subdomain } from "./tenancy/resolvers/subdomain.ts";
+export { customDomain } from "./tenancy/resolvers/custom-domain.ts";
+export type { WithTenant } from "./tenancy/with-tenant.ts";
+export type { Principal } from "./auth/principal.ts";
+export { createTokenVerifier, type TokenVerifier } from "./auth/verify-token.ts";
+export { signToken } from "./auth/sign-token.ts";
+
+// The database
+export type { Placement, TenantDb, TransactionOptions } from "./database/types.ts";
+export { openServers, type Servers } from "./database/servers.ts";
+export { initDatabase, type InitDatabaseOptions } from "./migrations/init-database.ts";
+export { migrate, type MigrateOptions, type MigrationReport } from "./migrations/migrate.ts";
+export type { MigrationFolder } from "./migrations/migration-files.ts";
+
+// Configuration
+export { readConfig, type Config, type ServerUrls, type TokenConfig } from "./config.ts";
+
+// Errors
+export * as errors from "./errors.ts";
+export { RowhouseError, type RowhouseErrorCode } from "./errors.ts";

@@ -1,0 +1,154 @@
+import type { Express, RequestHandler } from "express";
+import type { Logger } from "pino";
+import { createKeyUsage } from "./auth/key-usage.ts";
+import type { Config } from "./config.ts";
+import { createDatabase } from "./database/database.ts";
+import { TenantRequired } from "./errors.ts";
+import { createApp } from "./http/app.ts";
+import type { Feature } from "./http/feature.ts";
+import type { ApiInfo } from "./http/openapi.ts";
+import { createLogger } from "./http/request-log.ts";
+import type { RouteDefinition } from "./http/route-types.ts";
+import { listen, type RunningServer } from "./http/server.ts";
+import { beginTransaction, tenant as tenantMiddleware } from "./http/tenant.ts";
+import type { MigrationFolder } from "./migrations/migration-files.ts";
+import { assertSchemaCurrent, expectedSchema } from "./migrations/schema-state.ts";
+import { createTenantContext, type TenantContext } from "./tenancy/context.ts";
+import { createRegistry } from "./tenancy/registry.ts";
+import type { TenantResolver } from "./tenancy/resolver.ts";
+import { createTenantResolution } from "./tenancy/resolve-tenant.ts";
+import type { Tenant } from "./tenancy/tenant.ts";
+import { createWithTenant, type WithTenant } from "./tenancy/with-tenant.ts";
+
+export interface RowhouseOptions {
+  /** The app role's connection URL. */
+  readonly url: string;
+  /** Who the tenant of a request is; all that apply have to agree. */
+  readonly resolvers: readonly TenantResolver[];
+  readonly features?: readonly Feature[];
+  /** The application's migrations: `/readyz` answers 503 until they are applied. */
+  readonly migrations?: readonly MigrationFolder[];
+  /** @defaultValue 10 connections */
+  readonly poolSize?: number;
+  /** Transactions one tenant may hold at once in this process. @defaultValue half of `poolSize` */
+  readonly tenantLimit?: number;
+  /** False behind a pooler that does not keep prepared statements apart. @defaultValue true */
+  readonly preparedStatements?: boolean;
+  /** Whose `X-Forwarded-…` headers are believed. @defaultValue false, nobody's */
+  readonly trustProxy?: Config["trustProxy"];
+  /** A pino logger, or the level of a new one. @defaultValue "info" */
+  readonly log?: Logger | Config["logLevel"];
+  /** Title and version of the OpenAPI document. */
+  readonly info?: ApiInfo;
+}
+
+/** One Rowhouse instance: nothing of it is global. */
+export interface Rowhouse extends AsyncDisposable {
+  /** The whole application: features, health, OpenAPI, errors. */
+  readonly app: Express;
+  /** The routes of all features, for probes and documents. */
+  readonly routes: readonly RouteDefinition[];
+  readonly features: readonly Feature[];
+  readonly log: Logger;
+  /** The middleware for an Express application of your own: below it, `db()` and `withTenant()` know the tenant. */
+  tenant(): RequestHandler;
+  /** The one door to a tenant's rows outside a request. */
+  readonly withTenant: WithTenant;
+  /** @throws TenantRequired where no tenant is set */
+  currentTenant(): Tenant;
+  tryCurrentTenant(): Tenant | undefined;
+  /** Runs the hook once the current transaction has been committed. @throws TenantRequired where there is none */
+  afterCommit(hook: () => void | Promise<void>): void;
+  /** Ties a callback to the tenant of now, for libraries that lose the async context. */
+  bind: TenantContext["bind"];
+  /** Drops what this process remembers of a tenant, after it was changed. */
+  forgetTenant(tenantId: string): void;
+  /** Resolves when the database answers and its schema is the one this code expects. @throws SchemaOutdated */
+  ready(): Promise<void>;
+  /** Serves `app`. */
+  listen(options: { port: number; host?: string }): Promise<RunningServer>;
+  /** Stops the server after what is in flight, then closes the connections. */
+  close(): Promise<void>;
+}
+
+/**
+ * Makes an instance, and refuses to if the database role could walk past row-level security.
+ *
+ * @throws UnsafeRole when DATABASE_URL's role is superuser, owner or the like
+ * @throws DatabaseUnavailable when the database does not answer
+ */
+export async function createRowhouse(options: RowhouseOptions): Promise<Rowhouse> {
+  const { url, resolvers, features = [], migrations = [], poolSize = 10, preparedStatements = true } = options;
+  const { tenantLimit = Math.max(1, Math.floor(poolSize / 2)), trustProxy = false } = options;
+  const log = typeof options.log === "object" ? options.log : createLogger(options.log ?? "info");
+  const onError = (error: unknown) => log.error({ err: error }, "in the background");
+
+  const database = createDatabase({
+    url,
+    poolSize,
+    tenantLimit,
+    preparedStatements,
+    applicationName: "rowhouse",
+    onError,
+  });
+  try {
+    await database.assertSafeRole();
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  const expected = await expectedSchema(migrations);
+  const context = createTenantContext();
+  const registry = createRegistry(database);
+  const keyUsage = createKeyUsage(database, onError);
+  const withTenant = createWithTenant(database, registry, context);
+  const resolveTenant = createTenantResolution(resolvers, registry);
+  const tenant = tenantMiddleware({ database, resolveTenant, context, registry, keyUsage, log });
+  const ready = () => assertSchemaCurrent(database, expected);
+
+  let server: RunningServer | undefined;
+  let closing: Promise<void> | undefined;
+  const close = () =>
+    (closing ??= (async () => {
+      await server?.close();
+      await keyUsage.close();
+      await database.close();
+    })());
+
+  const app = createApp({
+    features,
+    context,
+    withTenant,
+    begin: beginTransaction,
+    tenant,
+    log,
+    ready,
+    isStopping: () => closing !== undefined,
+    trustProxy,
+    info: options.info ?? { title: "API", version: "0.0.0" },
+  });
+
+  return {
+    app,
+    features,
+    routes: features.flatMap((feature) => feature.routes),
+    log,
+    tenant: () => tenant,
+    withTenant,
+    currentTenant: () => context.current().tenant,
+    tryCurrentTenant: () => context.tryCurrent()?.tenant,
+    afterCommit(hook) {
+      const { transaction } = context.current();
+      if (!transaction) throw new TenantRequired("No transaction is open here, so there is no COMMIT to wait for.");
+      transaction.afterCommit(hook);
+    },
+    bind: context.bind,
+    forgetTenant: registry.forget,
+    ready,
+    async listen(listenOptions) {
+      return (server = await listen(app, listenOptions));
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

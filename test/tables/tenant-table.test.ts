@@ -1,4 +1,4 @@
-import { getTableColumns } from "drizzle-orm";
+import { getTableColumns, sql } from "drizzle-orm";
 import {
   PgDialect,
   foreignKey,
@@ -128,10 +128,15 @@ describe("keys", () => {
 
   it("keeps what an index says besides its columns", () => {
     const table = tenantTable("notes", { slug: text() }, (t) => [
-      index("by_slug").on(t.slug.desc().nullsFirst()).concurrently().with({ fillfactor: 70 }),
+      index("by_slug")
+        .on(t.slug.desc().nullsFirst())
+        .concurrently()
+        .with({ fillfactor: 70 })
+        .where(sql`${t.slug} <> ''`),
     ]);
     const config = getTableConfig(table).indexes[0]?.config;
     expect(config).toMatchObject({ concurrently: true, with: { fillfactor: 70 }, unique: false });
+    expect(new PgDialect().sqlToQuery(config!.where!).sql).toBe(`"notes"."slug" <> ''`);
     expect(config?.columns[1]).toMatchObject({ indexConfig: { order: "desc", nulls: "first" } });
   });
 
@@ -197,11 +202,14 @@ describe("foreign keys", () => {
     expect(getTableConfig(table).foreignKeys[0]?.getName()).toBe("refunds_order");
   });
 
-  it("cannot pair tenant_id with another column", () => {
+  it.each([
+    ["in another place", () => [orders.id, orders.tenantId] as const],
+    ["on one side only", () => [orders.customerId, orders.id] as const],
+  ])("cannot name tenant_id %s", (_where, foreignColumns) => {
     const table = tenantTable("refunds", { orderId: uuid() }, (t) => [
       foreignKey({
         columns: [t.tenantId, t.orderId],
-        foreignColumns: [orders.id, orders.tenantId],
+        foreignColumns: [...foreignColumns()],
         name: "refunds_order",
       }),
     ]);
@@ -307,5 +315,11 @@ describe("foreign keys", () => {
       index("refunds_by_cents").on(t.cents, t.orderId),
     ]);
     expect(indexes(second)).toEqual(["refunds_by_cents", "refunds_order_id_index"]);
+    const partial = tenantTable("refunds", { orderId: belongsTo(() => orders), cents: integer() }, (t) => [
+      index("refunds_large")
+        .on(t.orderId)
+        .where(sql`${t.cents} > 1000`),
+    ]);
+    expect(indexes(partial)).toEqual(["refunds_large", "refunds_order_id_index"]);
   });
 });

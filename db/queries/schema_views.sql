@@ -1,4 +1,5 @@
--- For scripts/dump-schema.ts: the views and materialised views of our schemas.
+-- For scripts/dump-schema.ts: the views and materialised views of our schemas. Before version 16 PostgreSQL prints the
+-- columns of a view over one table with the table's name, so a golden file with views is that of 16 and later.
 select pg_catalog.concat(
     '-- owner: ', pg_catalog.pg_get_userbyid(c.relowner), E'\n',
     'create ', case c.relkind when 'm' then 'materialized ' end, 'view ', pg_catalog.format('%I.%I', n.nspname, c.relname),

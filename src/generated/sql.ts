@@ -4,9 +4,12 @@
 export type SqlPath =
   | "db/ledger.sql"
   | "db/migrations/0001_framework.sql"
+  | "db/queries/applied_migrations.sql"
+  | "db/queries/blockers.sql"
   | "db/queries/init_problems.sql"
   | "db/queries/insecure_tables.sql"
   | "db/queries/invalid_indexes.sql"
+  | "db/queries/migration_lock_holder.sql"
   | "db/queries/misplaced_tables.sql"
   | "db/queries/missing_grants.sql"
   | "db/queries/schema_functions.sql"
@@ -295,6 +298,19 @@ end;
 
 grant execute on function rowhouse.missing_migrations(text[]) to rowhouse_app, rowhouse_worker;
 `,
+"db/queries/applied_migrations.sql": `-- The ledger's lines of these sources ($1, text[]).
+select m.id, m.checksum, m.statements_done, m.applied_at is not null as is_applied
+from rowhouse.migrations m
+where pg_catalog.split_part(m.id, '/', 1) = any ($1::text[])
+order by m.id;
+`,
+"db/queries/blockers.sql": `-- Whom a server process ($1) waits for.
+select pg_catalog.format('server process %s (%s)', a.pid,
+    pg_catalog.concat_ws(', ', a.usename, nullif(a.application_name, ''))) as who
+from pg_catalog.pg_stat_activity a
+where a.pid = any (pg_catalog.pg_blocking_pids($1))
+order by a.pid;
+`,
 "db/queries/init_problems.sql": `-- What db/roles.sql should have done and has not: GRANT and REVOKE by someone who may not give the right only warn.
 -- Rights are looked for in the lists themselves: what a role may through PUBLIC is taken away with PUBLIC's.
 -- One row a problem: what is wrong, and the statement that a role with the right to it has to run.
@@ -468,6 +484,15 @@ where not i.indisvalid
   and c.relkind = 'i'
   and n.nspname not like 'pg\\_%'
 order by 1;
+`,
+"db/queries/migration_lock_holder.sql": `-- Who holds the migration lock of this database (two numbers: $1 and $2). Of sessions of other roles the address is hidden.
+select l.pid, l.pid = pg_catalog.pg_backend_pid() as held, a.client_addr::text as address
+from pg_catalog.pg_locks l
+left join pg_catalog.pg_stat_activity a on a.pid = l.pid
+where l.locktype = 'advisory'
+  and l.granted
+  and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+  and l.classid = $1::oid and l.objid = $2::oid and l.objsubid = 2;
 `,
 "db/queries/misplaced_tables.sql": `-- Tables of schema global, which every tenant reads, that have a tenant_id column.
 select pg_catalog.format('%I.%I', n.nspname, c.relname) as "table"
@@ -726,7 +751,8 @@ where n.nspname in ('rowhouse', 'public', 'global', 'extensions')
   )
 order by 1;
 `,
-"db/queries/schema_views.sql": `-- For scripts/dump-schema.ts: the views and materialised views of our schemas.
+"db/queries/schema_views.sql": `-- For scripts/dump-schema.ts: the views and materialised views of our schemas. Before version 16 PostgreSQL prints the
+-- columns of a view over one table with the table's name, so a golden file with views is that of 16 and later.
 select pg_catalog.concat(
     '-- owner: ', pg_catalog.pg_get_userbyid(c.relowner), E'\\n',
     'create ', case c.relkind when 'm' then 'materialized ' end, 'view ', pg_catalog.format('%I.%I', n.nspname, c.relname),

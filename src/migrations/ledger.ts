@@ -45,11 +45,7 @@ export async function pendingMigrations(
   migrations: readonly Migration[],
   sources: readonly string[],
 ): Promise<PendingMigration[]> {
-  const { rows } = await connection.query<LedgerRow>(
-    `select id, checksum, statements_done, applied_at is not null as is_applied
-     from rowhouse.migrations where split_part(id, '/', 1) = any ($1::text[]) order by id`,
-    [sources],
-  );
+  const { rows } = await connection.query<LedgerRow>(sql["db/queries/applied_migrations.sql"], [sources]);
   assertNoneMissing(rows, migrations);
   const ledger = new Map(rows.map((row) => [row.id, row]));
   return migrations.flatMap((migration) => {

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectSql, type SqlConnection } from "../database/sql-connection.ts";
 import { MigrationLocked } from "../errors.ts";
+import { sql } from "../generated/sql.ts";
 
 /** The two-number form keeps clear of the tenants' locks, which are one number each. Advisory locks are per database. */
-const LOCK = "7236, 1";
+const LOCK = [7236, 1];
 
 export interface MigrationLock extends AsyncDisposable {
   /**
@@ -30,9 +31,9 @@ export async function takeMigrationLock(ownerUrl: string, wait: number): Promise
     await connection.query("set idle_session_timeout = 0");
     const deadline = performance.now() + wait;
     const tryLock = async () =>
-      (await connection.query<{ taken: boolean }>(`select pg_try_advisory_lock(${LOCK}) as taken`)).rows[0]!.taken;
+      (await connection.query<{ taken: boolean }>("select pg_try_advisory_lock($1, $2) as taken", LOCK)).rows[0]!.taken;
     while (!(await tryLock())) {
-      if (performance.now() >= deadline) throw new MigrationLocked(await lockedMessage(connection.query, wait));
+      if (performance.now() >= deadline) throw new MigrationLocked(await lockedMessage(connection, wait));
       await sleep(50 + Math.random() * 100);
     }
   } catch (error) {
@@ -42,26 +43,31 @@ export async function takeMigrationLock(ownerUrl: string, wait: number): Promise
   return {
     connection,
     async assertHeld() {
-      const { rows } = await connection.query<{ held: boolean }>(HOLDER_QUERY).catch(() => ({ rows: [] }));
-      if (rows.some((row) => row.held)) return;
+      const holder = await lockHolder(connection).catch(() => undefined);
+      if (holder?.held) return;
       throw new MigrationLocked(
         "The migration lock was lost: its connection ended, or OWNER_DATABASE_URL goes through a transaction pooler. " +
           "Use a direct URL and run `rowhouse migrate` again: what was applied stays applied.",
       );
     },
-    [Symbol.asyncDispose]: connection.end,
+    [Symbol.asyncDispose]: () => connection.end(),
   };
 }
 
-const HOLDER_QUERY = `
-  select l.pid, l.pid = pg_backend_pid() as held, a.client_addr::text as address
-  from pg_locks l left join pg_stat_activity a using (pid)
-  where l.locktype = 'advisory' and l.granted and l.database = (select oid from pg_database where datname = current_database())
-    and (l.classid, l.objid, l.objsubid) = (${LOCK}, 2)`;
+interface LockHolder {
+  pid: number;
+  /** By this connection. */
+  held: boolean;
+  address: string | null;
+}
 
-async function lockedMessage(query: (text: string) => Promise<{ rows: object[] }>, wait: number): Promise<string> {
-  const { rows } = await query(HOLDER_QUERY);
-  const holder = rows[0] as { pid: number; address: string | null } | undefined;
+async function lockHolder(connection: SqlConnection): Promise<LockHolder | undefined> {
+  const { rows } = await connection.query<LockHolder>(sql["db/queries/migration_lock_holder.sql"], LOCK);
+  return rows[0];
+}
+
+async function lockedMessage(connection: SqlConnection, wait: number): Promise<string> {
+  const holder = await lockHolder(connection);
   const who = holder ? `the one of server process ${holder.pid}, from ${holder.address ?? "this machine"}` : "another";
   return (
     `Another runner is migrating this database (${who}) and was not done within ${wait / 1000} s. ` +

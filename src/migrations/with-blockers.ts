@@ -1,11 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SqlConnection } from "../database/sql-connection.ts";
 import { MigrationFailed } from "../errors.ts";
+import { sql } from "../generated/sql.ts";
 import { DDL_LOCK_TIMEOUT, isLockFailure } from "./ddl-session.ts";
-
-const BLOCKERS = `
-  select format('server process %s (%s)', pid, concat_ws(', ', usename, nullif(application_name, ''))) as who
-  from pg_stat_activity where pid = any (pg_blocking_pids($1)) order by pid`;
 
 /**
  * Runs `work`, and when it fails for a lock, says who held it.
@@ -41,7 +38,7 @@ function observeBlockers(observer: SqlConnection, pid: number): () => Promise<st
     for (;;) {
       // Half the timeout: whoever is in the way for long enough to matter is seen at least once.
       await sleep(DDL_LOCK_TIMEOUT / 2, undefined, { signal: stop.signal });
-      const { rows } = await observer.query<{ who: string }>(BLOCKERS, [pid]);
+      const { rows } = await observer.query<{ who: string }>(sql["db/queries/blockers.sql"], [pid]);
       if (rows.length > 0) seen = rows.map((row) => row.who);
     }
   };

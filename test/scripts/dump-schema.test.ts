@@ -78,7 +78,7 @@ describe("the golden schema", () => {
     [
       "a view",
       "create view rowhouse.v with (security_invoker = true) as select t.id from rowhouse.tenants t",
-      "create view rowhouse.v with (security_invoker=true) as\n SELECT t.id\n   FROM rowhouse.tenants t;",
+      "create view rowhouse.v with (security_invoker=true) as\n SELECT ",
     ],
     ["an enum", "create type rowhouse.e as enum ('a', 'b')", "create type rowhouse.e as enum ('a', 'b');"],
     [

@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import { createKeyUsage } from "./auth/key-usage.ts";
 import type { Config } from "./config.ts";
 import { createDatabase } from "./database/database.ts";
+import type { TenantDb } from "./database/types.ts";
 import { TenantRequired } from "./errors.ts";
 import { createApp } from "./http/app.ts";
 import type { Feature } from "./http/feature.ts";
@@ -10,7 +11,7 @@ import type { ApiInfo } from "./http/openapi.ts";
 import { createLogger } from "./http/request-log.ts";
 import type { RouteDefinition } from "./http/route-types.ts";
 import { listen, type RunningServer } from "./http/server.ts";
-import { beginTransaction, tenant as tenantMiddleware } from "./http/tenant.ts";
+import { tenant as tenantMiddleware } from "./http/tenant.ts";
 import type { MigrationFolder } from "./migrations/migration-files.ts";
 import { assertSchemaCurrent, expectedSchema } from "./migrations/schema-state.ts";
 import { createTenantContext, type TenantContext } from "./tenancy/context.ts";
@@ -57,6 +58,8 @@ export interface Rowhouse extends AsyncDisposable {
   /** @throws TenantRequired where no tenant is set */
   currentTenant(): Tenant;
   tryCurrentTenant(): Tenant | undefined;
+  /** The current transaction, for handlers of an Express application of your own. @throws TenantRequired where there is none */
+  db(): TenantDb;
   /** Runs the hook once the current transaction has been committed. @throws TenantRequired where there is none */
   afterCommit(hook: () => void | Promise<void>): void;
   /** Ties a callback to the tenant of now, for libraries that lose the async context. */
@@ -115,11 +118,15 @@ export async function createRowhouse(options: RowhouseOptions): Promise<Rowhouse
       await database.close();
     })());
 
+  const transaction = () => {
+    const { transaction: current } = context.current();
+    if (current) return current;
+    throw new TenantRequired("This scope holds no transaction: open one with withTenant().");
+  };
+
   const app = createApp({
     features,
-    context,
     withTenant,
-    begin: beginTransaction,
     tenant,
     log,
     ready,
@@ -137,11 +144,8 @@ export async function createRowhouse(options: RowhouseOptions): Promise<Rowhouse
     withTenant,
     currentTenant: () => context.current().tenant,
     tryCurrentTenant: () => context.tryCurrent()?.tenant,
-    afterCommit(hook) {
-      const { transaction } = context.current();
-      if (!transaction) throw new TenantRequired("No transaction is open here, so there is no COMMIT to wait for.");
-      transaction.afterCommit(hook);
-    },
+    db: () => transaction().db,
+    afterCommit: (hook) => transaction().afterCommit(hook),
     bind: context.bind,
     forgetTenant: registry.forget,
     ready,

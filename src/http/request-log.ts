@@ -40,7 +40,7 @@ export function requestLog(log: Logger): RequestHandler {
           status: response.statusCode,
           durationMs: Math.round((performance.now() - startedAt) * 10) / 10,
           tenant: state.scope?.tenant.id,
-          queries: state.scope?.transaction?.queryCount ?? 0,
+          queries: state.scope?.queryCount ?? 0,
           ...(response.writableFinished ? {} : { aborted: true }),
         },
         "request",

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Logger } from "pino";
-import type { TenantScope } from "../tenancy/context.ts";
+import type { RequestScope } from "./request-scope.ts";
 
 /** What Rowhouse knows of one request. */
 export interface RequestState {
@@ -10,7 +10,7 @@ export interface RequestState {
   /** The route's pattern, once one has matched: `/orders/:id`. */
   route: string | undefined;
   /** Set by the tenant middleware. */
-  scope: TenantScope | undefined;
+  scope: RequestScope | undefined;
 }
 
 const STATE = Symbol("rowhouse.request");

@@ -1,20 +1,18 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from "express";
 import type { z } from "zod";
-import type { TenantDb, TenantTransaction, TransactionOptions } from "../database/types.ts";
-import { Forbidden, MediaTypeUnsupported, MethodNotAllowed, TenantRequired, Unauthenticated } from "../errors.ts";
-import type { TenantContext } from "../tenancy/context.ts";
+import type { TenantDb } from "../database/types.ts";
+import { Forbidden, MediaTypeUnsupported, MethodNotAllowed, Unauthenticated } from "../errors.ts";
 import type { WithTenant } from "../tenancy/with-tenant.ts";
 import { fromZodError } from "./problem.ts";
 import { sendReply } from "./reply.ts";
+import type { RequestScope } from "./request-scope.ts";
 import { stateOf } from "./request-state.ts";
 import type { RouteDefinition } from "./route-types.ts";
 import { isStream, sendStream } from "./stream.ts";
+import { scopeOf } from "./tenant.ts";
 
 export interface RouterDeps {
-  readonly context: TenantContext;
   readonly withTenant: WithTenant;
-  /** The request's transaction; the first caller decides how it begins. */
-  readonly begin: (request: Request, options: TransactionOptions) => TenantTransaction;
 }
 
 /** Mounts declared routes on an Express router. It belongs below the tenant middleware. */
@@ -30,41 +28,41 @@ export function createRouter(routes: readonly RouteDefinition[], deps: RouterDep
 function handle(route: RouteDefinition, deps: RouterDeps): RequestHandler {
   return async function handleRoute(request, response) {
     const state = stateOf(request);
-    if (!state) throw new TenantRequired("The route stands above rowhouse.tenant(): mount it below.");
-    state.route = route.path;
-    const { tenant, principal } = deps.context.current();
-    authorize(route, principal?.scopes);
+    const scope = scopeOf(request);
+    if (state) state.route = route.path;
+    authorize(route, scope.principal?.scopes);
 
     const input = {
       params: await parse(route.params, request.params, "params"),
       query: await parse(route.query, request.query, "query"),
       body: route.body ? await parse(route.body, readBody(request), "body") : undefined,
-      tenant,
-      principal,
+      tenant: scope.tenant,
+      principal: scope.principal,
       headers: request.headers,
-      log: state.log,
+      log: state?.log,
       get signal() {
         return hangUpSignal(response);
       },
-      ...(route.transaction === "none" ? outside(deps, tenant.id) : inside(route, request, deps)),
+      ...(route.transaction === "none" ? outside(scope, deps) : inside(scope, route)),
     };
     const result = await route.handler(input as never);
-    if (isStream(result)) await sendStream(request, response, result);
+    if (isStream(result)) await sendStream(request, response, result, deps.withTenant);
     else sendReply(response, result);
   };
 }
 
-function inside(route: RouteDefinition, request: Request, deps: RouterDeps) {
-  const transaction = deps.begin(request, { readOnly: route.transaction === "read only" });
+function inside(scope: RequestScope, route: RouteDefinition) {
+  const transaction = scope.begin({ readOnly: route.transaction === "read only" });
   return {
     db: transaction.db,
     afterCommit: (hook: () => void | Promise<void>) => transaction.afterCommit(hook),
   };
 }
 
-function outside(deps: RouterDeps, tenantId: string) {
+function outside(scope: RequestScope, deps: RouterDeps) {
+  scope.holdNone();
   return {
-    transaction: <Result>(work: (db: TenantDb) => Promise<Result>) => deps.withTenant(tenantId, work),
+    transaction: <Result>(work: (db: TenantDb) => Promise<Result>) => deps.withTenant(scope.tenant.id, work),
   };
 }
 

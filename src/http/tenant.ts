@@ -1,0 +1,54 @@
+import type { Request, RequestHandler } from "express";
+import type { Logger } from "pino";
+import type { KeyUsage } from "../auth/key-usage.ts";
+import type { Database } from "../database/types.ts";
+import { TenantRequired } from "../errors.ts";
+import type { TenantContext } from "../tenancy/context.ts";
+import { isStaleTenant, type Registry } from "../tenancy/registry.ts";
+import type { TenantResolution } from "../tenancy/resolve-tenant.ts";
+import { answerProblem } from "./error-handler.ts";
+import { holdResponse } from "./held-response.ts";
+import { createRequestScope, type RequestScope } from "./request-scope.ts";
+import { attachState, stateOf } from "./request-state.ts";
+
+export interface TenantDeps {
+  readonly database: Database;
+  readonly resolveTenant: TenantResolution;
+  readonly context: TenantContext;
+  readonly registry: Pick<Registry, "forget">;
+  readonly keyUsage: Pick<KeyUsage, "record">;
+  readonly log: Logger;
+}
+
+/**
+ * The middleware that gives a request its tenant: resolves it, opens its transaction (which begins with the first query,
+ * READ ONLY for GET and HEAD), runs the rest as that tenant, and holds the response until COMMIT has answered.
+ * Errors go to the next error handler: Unauthenticated, TenantNotFound, TenantSuspended.
+ */
+export function tenant(deps: TenantDeps): RequestHandler {
+  return async function tenant(request, response, next) {
+    const state = stateOf(request) ?? attachState(request, deps.log);
+    const { tenant, principal } = await deps.resolveTenant({ headers: request.headers, host: request.hostname });
+    if (principal?.kind === "api-key") deps.keyUsage.record(tenant, principal.id);
+    const readOnly = request.method === "GET" || request.method === "HEAD";
+    const scope = createRequestScope(deps.database, tenant, principal, { readOnly });
+    state.scope = scope;
+    holdResponse(response, {
+      commit: (answer) => scope.commit(answer),
+      async rollback(error) {
+        if (isStaleTenant(error)) deps.registry.forget(tenant.id);
+        await scope.rollback();
+      },
+      fail: (error) => answerProblem(request, response, error),
+      log: (message, error) => state.log.warn({ err: error }, message),
+    });
+    deps.context.run(scope, () => next());
+  };
+}
+
+/** The scope that the tenant middleware gave a request. @throws TenantRequired above the middleware */
+export function scopeOf(request: Request): RequestScope {
+  const scope = stateOf(request)?.scope;
+  if (scope) return scope;
+  throw new TenantRequired("The request has no tenant here: mount this below rowhouse.tenant().");
+}

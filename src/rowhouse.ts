@@ -14,6 +14,7 @@ import { listen, type RunningServer } from "./http/server.ts";
 import { tenant as tenantMiddleware } from "./http/tenant.ts";
 import type { MigrationFolder } from "./migrations/migration-files.ts";
 import { assertSchemaCurrent, expectedSchema } from "./migrations/schema-state.ts";
+import { describeTable } from "./tables/describe-table.ts";
 import { createTenantContext, type TenantContext } from "./tenancy/context.ts";
 import { createRegistry } from "./tenancy/registry.ts";
 import type { TenantResolver } from "./tenancy/resolver.ts";
@@ -85,6 +86,9 @@ export async function createRowhouse(options: RowhouseOptions): Promise<Rowhouse
   const { tenantLimit = Math.max(1, Math.floor(poolSize / 2)), trustProxy = false } = options;
   const log = typeof options.log === "object" ? options.log : createLogger(options.log ?? "info");
   const onError = (error: unknown) => log.error({ err: error }, "in the background");
+
+  // Drizzle builds tables lazily: a mistake in one should stop the process, not the first request.
+  for (const feature of features) Object.values(feature.tables).forEach(describeTable);
 
   const database = createDatabase({
     url,

@@ -8,7 +8,8 @@ create table rowhouse.idempotency_keys (
   request_hash bytea not null check (pg_catalog.length(request_hash) = 32),
   status smallint not null check (status between 200 and 399),
   headers jsonb not null,
-  body bytea not null,
+  -- Null: too large to be kept, or a stream. The request must not run again all the same.
+  body bytea,
   created_at timestamptz not null default pg_catalog.now(),
   primary key (tenant_id, key)
 );

@@ -1,3 +1,4 @@
+import type { PgTable } from "drizzle-orm/pg-core";
 import { z } from "zod";
 import type { TenantDb } from "../database/types.ts";
 import { DefinitionInvalid } from "../errors.ts";
@@ -7,7 +8,7 @@ import type { DeclareRoute, Method, RouteBuilder, RouteDefinition } from "./rout
 export interface Feature {
   readonly name: string;
   /** Tables by name, as `tenantTable()` and `globalTable()` make them. */
-  readonly tables: Readonly<Record<string, unknown>>;
+  readonly tables: Readonly<Record<string, PgTable>>;
   readonly routes: readonly RouteDefinition[];
   /** Makes rows for a tenant: demo data, and the alike data of two tenants that the probes need. */
   readonly seed: ((db: TenantDb) => Promise<unknown>) | undefined;
@@ -15,7 +16,7 @@ export interface Feature {
 
 export interface FeatureOptions {
   readonly name: string;
-  readonly tables?: Readonly<Record<string, unknown>>;
+  readonly tables?: Readonly<Record<string, PgTable>>;
   routes?(route: RouteBuilder): void;
   seed?(db: TenantDb): Promise<unknown>;
 }

@@ -1,82 +1,99 @@
 import { createHash } from "node:crypto";
-import type { OutgoingHttpHeaders } from "node:http";
 import { sql } from "drizzle-orm";
 import type { Request, RequestHandler, Response } from "express";
+import type { Principal } from "../auth/principal.ts";
 import type { TenantDb } from "../database/types.ts";
 import { IdempotencyInFlight, IdempotencyKeyReused, RequestInvalid } from "../errors.ts";
 import type { Answer } from "./held-answer.ts";
 import { scopeOf } from "./tenant.ts";
 
-/** Visible ASCII, so that it survives every proxy; bounded, because it is stored. */
-const KEY = /^[\x21-\x7e]{1,255}$/;
-
-interface Claim {
+/** What `rowhouse.claim_idempotency_key()` says of a key. The last three are null unless the outcome is `replay`. */
+interface Claim extends Record<string, unknown> {
   readonly outcome: "new" | "replay" | "reused" | "in flight";
   readonly status: number;
-  readonly headers: OutgoingHttpHeaders;
-  readonly body: Buffer;
+  readonly headers: Readonly<Record<string, string | string[]>>;
+  /** Null where the answer was too large to be kept. */
+  readonly body: Buffer | null;
 }
 
+/** Visible ASCII: what a header carries unharmed, and an index can hold. */
+const KEY = /^[\x21-\x7e]{1,255}$/;
+
 /**
- * `Idempotency-Key` on POST (https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/): a request that is
- * sent again with the same key gets the first one's answer, and is not done twice. The answer is stored in the request's
- * own transaction and kept for 24 hours; one that was not committed is not kept, so a failed request may be repeated.
- * Errors go to the next error handler: RequestInvalid for a malformed key, IdempotencyKeyReused, IdempotencyInFlight.
+ * Lets a POST with an `Idempotency-Key` run only once (IETF draft-ietf-httpapi-idempotency-key-header): the answer is
+ * stored in the request's own transaction, and a repetition gets it again, with `Idempotency-Replayed: true`. Refusals
+ * (400 and above) are not stored, since nothing of them is: the next try runs. Keys belong to a tenant, for 24 hours.
+ *
+ * It belongs below the body parser and `tenant()`. Errors go to the next error handler:
+ * - RequestInvalid for a malformed key, or a route that holds no transaction
+ * - IdempotencyKeyReused when the key came with another request, or its answer was too large to be kept
+ * - IdempotencyInFlight while the first request is under way
  */
 export function idempotency(): RequestHandler {
   return async function idempotency(request, response, next) {
-    const key = request.headers["idempotency-key"];
-    if (request.method !== "POST" || key === undefined) return next();
-    if (typeof key !== "string" || !KEY.test(key)) {
-      throw new RequestInvalid("The Idempotency-Key must be 1 to 255 visible ASCII characters.", {
-        problems: [{ path: "headers.idempotency-key", message: "must be 1 to 255 visible ASCII characters" }],
-      });
-    }
+    const key = request.method === "POST" ? request.headers["idempotency-key"] : undefined;
+    if (key === undefined) return next();
+    assertKey(key);
     const scope = scopeOf(request);
     const { db } = scope.begin({ readOnly: false });
-    const hash = hashOf(request, scope.principal?.id);
+    const hash = hashRequest(request, scope.principal);
     const claim = await claimKey(db, key, hash);
     switch (claim.outcome) {
-      case "in flight":
-        throw new IdempotencyInFlight("A request with this Idempotency-Key is being answered. Repeat it shortly.");
-      case "reused":
-        throw new IdempotencyKeyReused(
-          "This Idempotency-Key was used for another request. Take a new key for each request that is not a repetition.",
-        );
-      case "replay":
-        replay(response, claim);
-        return;
       case "new":
-        scope.beforeCommit((answer) => storeAnswer(db, key, hash, answer()));
-        next();
+        scope.beforeCommit((answer) => storeAnswer(db, key, hash, answer));
+        return next();
+      case "replay":
+        return replay(response, claim);
+      case "reused":
+        throw new IdempotencyKeyReused("The Idempotency-Key was used for another request. Send a new key.");
+      case "in flight":
+        throw new IdempotencyInFlight("A request with this Idempotency-Key is under way. Repeat it in a moment.");
     }
   };
 }
 
-/** What makes two requests the same: who asks for what, to the byte. */
-function hashOf(request: Request & { rawBody?: Buffer }, principalId: string | undefined): Buffer {
-  const hash = createHash("sha256");
-  hash.update(JSON.stringify([request.method, request.originalUrl, principalId ?? null]));
-  hash.update(request.rawBody ?? "");
-  return hash.digest();
+function assertKey(key: string | string[]): asserts key is string {
+  if (typeof key === "string" && KEY.test(key)) return;
+  const message = "must be 1 to 255 visible ASCII characters";
+  throw new RequestInvalid(`The Idempotency-Key ${message}, e.g. a UUID.`, {
+    problems: [{ path: "headers.idempotency-key", message }],
+  });
+}
+
+/** SHA-256 of what makes two requests the same: method, path with query, who calls, and the body's bytes. */
+function hashRequest(request: Request, principal: Principal | undefined): Buffer {
+  const head = JSON.stringify([request.method, request.originalUrl, principal?.kind, principal?.id]);
+  return createHash("sha256").update(head).update("\n").update(bodyOf(request)).digest();
+}
+
+/** The body as it came where the parser keeps it (`jsonBody()` does); else what was parsed, in its order. */
+function bodyOf(request: Request & { rawBody?: unknown }): string | Uint8Array {
+  const body: unknown = request.rawBody ?? request.body;
+  if (typeof body === "string" || body instanceof Uint8Array) return body;
+  return JSON.stringify(body) ?? "";
 }
 
 async function claimKey(db: TenantDb, key: string, hash: Buffer): Promise<Claim> {
-  const { rows } = await db.execute(sql`select * from rowhouse.claim_idempotency_key(${key}, ${hash})`);
-  return rows[0] as unknown as Claim;
+  const { rows } = await db.execute<Claim>(sql`select * from rowhouse.claim_idempotency_key(${key}, ${hash})`);
+  return rows[0] as Claim;
 }
 
-async function storeAnswer(db: TenantDb, key: string, hash: Buffer, { status, headers, body }: Answer): Promise<void> {
-  // A stream, or an answer beyond what is held: its bytes are not all known, so it cannot be given again.
-  if (body === undefined) return;
-  await db.execute(
-    sql`select rowhouse.store_idempotent_answer(${key}, ${hash}, ${status}, ${JSON.stringify(headers)}::jsonb, ${body})`,
-  );
+function storeAnswer(db: TenantDb, key: string, hash: Buffer, { status, headers, body }: Answer) {
+  const head = JSON.stringify(headers);
+  // execute(): sent now, ahead of COMMIT; a builder that is awaited would send it too late.
+  return db
+    .execute(sql`select rowhouse.store_idempotent_answer(${key}, ${hash}, ${status}, ${head}, ${body ?? null})`)
+    .execute();
 }
 
 function replay(response: Response, { status, headers, body }: Claim): void {
+  if (body === null) {
+    throw new IdempotencyKeyReused(
+      "The request with this Idempotency-Key was carried out, but its answer was too large to be kept. Look at its result.",
+    );
+  }
   response.status(status);
-  for (const [name, value] of Object.entries(headers)) if (value !== undefined) response.setHeader(name, value);
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   response.setHeader("Idempotency-Replayed", "true");
   response.end(body);
 }

@@ -1,15 +1,20 @@
 import { once } from "node:events";
 import type { Request, Response } from "express";
-import type { TenantDb } from "../database/types.ts";
+import type { TenantDb, TenantTransaction } from "../database/types.ts";
+import type { Tenant } from "../tenancy/tenant.ts";
 import type { WithTenant } from "../tenancy/with-tenant.ts";
 import { commitAnswer } from "./held-response.ts";
+import type { RequestScope } from "./request-scope.ts";
 import { scopeOf } from "./tenant.ts";
 
 type Chunk = string | Uint8Array;
 
 /** What the source of a stream may use. */
 export interface StreamInput {
-  /** Opens a transaction of the tenant: one for each read, or one for the stream's whole life. */
+  readonly tenant: Tenant;
+  /** One READ ONLY transaction for the stream's whole life: it begins with the first query, and ends with the stream. */
+  readonly db: TenantDb;
+  /** A READ ONLY transaction of its own for each read, so that none is held while the stream waits. */
   transaction<Result>(work: (db: TenantDb) => Promise<Result>): Promise<Result>;
   /** Aborts when the client hangs up. */
   readonly signal: AbortSignal;
@@ -18,7 +23,7 @@ export interface StreamInput {
 export type StreamSource = (input: StreamInput) => AsyncIterable<Chunk>;
 
 export interface StreamOptions {
-  /** The media type: `text/event-stream`, `text/csv`. */
+  /** The media type: `text/csv`, `text/event-stream`. */
   readonly type: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -32,8 +37,9 @@ const STREAM = Symbol("rowhouse.stream");
 
 /**
  * An answer that is sent piece by piece: server-sent events, large downloads. The request's own transaction is committed
- * before the first byte, so the source opens its own, with `transaction()`. It waits while the client is slow, ends when
- * the client hangs up, and if it throws the connection is cut, so that nobody takes a part for the whole.
+ * before the source is asked for anything, so the source reads through transactions of its own. It waits while the client
+ * is slow. When the client hangs up, the source's transactions are rolled back and it is asked to return. If it throws
+ * before its first piece, the error is answered; later the connection is cut, so that nobody takes a part for the whole.
  */
 export function stream(source: StreamSource, options: StreamOptions): StreamResult {
   return { ...options, [STREAM]: source };
@@ -43,7 +49,10 @@ export function isStream(value: unknown): value is StreamResult {
   return typeof value === "object" && value !== null && STREAM in value;
 }
 
-/** Sends a stream. Resolves when it has ended, whoever ended it. */
+/**
+ * Sends a stream. Resolves when it has ended, or the client has hung up.
+ * @throws what COMMIT threw, and what the source threw while the client was still there
+ */
 export async function sendStream(
   request: Request,
   response: Response,
@@ -53,30 +62,75 @@ export async function sendStream(
   const scope = scopeOf(request);
   await commitAnswer(response);
   scope.holdNone();
-  const hangUp = new AbortController();
-  response.once("close", () => hangUp.abort());
-  if (response.destroyed) return;
-
-  response.setHeader("Content-Type", result.type);
-  for (const [name, value] of Object.entries(result.headers ?? {})) response.setHeader(name, value);
-  response.flushHeaders();
   if (request.method === "HEAD") {
+    writeHead(response, result);
     response.end();
     return;
   }
-  const input: StreamInput = {
-    transaction: (work) => withTenant(scope.tenant.id, work, { readOnly: true }),
-    signal: hangUp.signal,
-  };
+  const hangUp = new AbortController();
+  const { signal } = hangUp;
+  response.once("close", () => hangUp.abort());
+  if (response.destroyed) return;
+  const { input, end } = createInput(scope, withTenant, signal);
+  // Taken at once, whatever the source is waiting for.
+  signal.addEventListener("abort", () => void end("rollback"));
   try {
-    for await (const chunk of result[STREAM](input)) {
-      if (hangUp.signal.aborted) return;
-      if (!response.write(chunk)) await once(response, "drain", { signal: hangUp.signal });
-    }
+    await pump(response, result, input);
+    if (signal.aborted) return;
+    await end("commit");
     response.end();
   } catch (error) {
-    if (hangUp.signal.aborted) return;
-    response.destroy();
+    if (signal.aborted) return;
+    await end("rollback");
+    if (response.headersSent) response.destroy();
     throw error;
   }
+}
+
+/** The source's means, and the hand to end the transaction that it may have opened. */
+function createInput({ tenant, open }: RequestScope, withTenant: WithTenant, signal: AbortSignal) {
+  let lifelong: TenantTransaction | undefined;
+  const input: StreamInput = {
+    tenant,
+    signal,
+    get db() {
+      return (lifelong ??= open({ readOnly: true })).db;
+    },
+    transaction: (work) => withTenant(tenant.id, (db) => Promise.race([work(db), aborted(signal)]), { readOnly: true }),
+  };
+  return { input, end: async (how: "commit" | "rollback") => lifelong?.[how]() };
+}
+
+async function pump(response: Response, result: StreamResult, input: StreamInput): Promise<void> {
+  const { signal } = input;
+  // A listener of events is told at once that it is connected; whoever downloads can still be told that it failed.
+  if (result.type.startsWith("text/event-stream")) writeHead(response, result);
+  const source = result[STREAM](input)[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await Promise.race([source.next(), aborted(signal)]);
+      if (!response.headersSent) writeHead(response, result);
+      if (next.done) return;
+      if (!response.write(next.value)) await once(response, "drain", { signal });
+    }
+  } catch (error) {
+    // Not awaited: a source that waits for something else than the client hears of it only then.
+    void Promise.resolve(source.return?.()).catch(() => {});
+    throw error;
+  }
+}
+
+function writeHead(response: Response, { type, headers = {} }: StreamOptions): void {
+  response.setHeader("Content-Type", type);
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  response.flushHeaders();
+}
+
+/** Never resolves, and rejects when the client hangs up. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const abort = () => reject(new Error("The client hung up.", { cause: signal.reason }));
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort, { once: true });
+  });
 }

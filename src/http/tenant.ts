@@ -22,13 +22,17 @@ export interface TenantDeps {
 
 /**
  * The middleware that gives a request its tenant: resolves it, opens its transaction (which begins with the first query,
- * READ ONLY for GET and HEAD), runs the rest as that tenant, and holds the response until COMMIT has answered.
+ * READ ONLY for GET and HEAD), runs the rest as that tenant, and holds the response until COMMIT has answered (see
+ * {@link holdResponse}). Handlers of plain Express reach the same transaction through the context: `rowhouse.db()`, or
+ * `withTenant()`, which joins it as a savepoint.
  * Errors go to the next error handler: Unauthenticated, TenantNotFound, TenantSuspended.
  */
 export function tenant(deps: TenantDeps): RequestHandler {
   return async function tenant(request, response, next) {
     const state = stateOf(request) ?? attachState(request, deps.log);
-    const { tenant, principal } = await deps.resolveTenant({ headers: request.headers, host: request.hostname });
+    // Mounted twice, for an application and for a part of it: the request has its tenant already.
+    if (state.scope) return next();
+    const { tenant, principal } = await deps.resolveTenant({ headers: request.headers, host: hostOf(request) });
     if (principal?.kind === "api-key") deps.keyUsage.record(tenant, principal.id);
     const readOnly = request.method === "GET" || request.method === "HEAD";
     const scope = createRequestScope(deps.database, tenant, principal, { readOnly });
@@ -44,6 +48,11 @@ export function tenant(deps: TenantDeps): RequestHandler {
     });
     deps.context.run(scope, () => next());
   };
+}
+
+/** Without port, lower case, from `X-Forwarded-Host` only behind a trusted proxy. Empty for an HTTP/1.0 request without one. */
+function hostOf(request: Request): string {
+  return ((request.hostname as string | undefined) ?? "").toLowerCase();
 }
 
 /** The scope that the tenant middleware gave a request. @throws TenantRequired above the middleware */

@@ -76,7 +76,6 @@ export async function sendStream(
   signal.addEventListener("abort", () => void end("rollback"));
   try {
     await pump(response, result, input);
-    if (signal.aborted) return;
     await end("commit");
     response.end();
   } catch (error) {
@@ -88,17 +87,25 @@ export async function sendStream(
 }
 
 /** The source's means, and the hand to end the transaction that it may have opened. */
-function createInput({ tenant, open }: RequestScope, withTenant: WithTenant, signal: AbortSignal) {
+function createInput(scope: RequestScope, withTenant: WithTenant, signal: AbortSignal) {
   let lifelong: TenantTransaction | undefined;
+  let isOver = false;
   const input: StreamInput = {
-    tenant,
+    tenant: scope.tenant,
     signal,
     get db() {
-      return (lifelong ??= open({ readOnly: true })).db;
+      lifelong ??= scope.open({ readOnly: true });
+      // Nobody would end it any more.
+      if (isOver) void lifelong.rollback();
+      return lifelong.db;
     },
-    transaction: (work) => withTenant(tenant.id, (db) => Promise.race([work(db), aborted(signal)]), { readOnly: true }),
+    transaction: (work) => withTenant(scope.tenant.id, (db) => untilHangUp(signal, () => work(db)), { readOnly: true }),
   };
-  return { input, end: async (how: "commit" | "rollback") => lifelong?.[how]() };
+  const end = async (how: "commit" | "rollback") => {
+    isOver = true;
+    await lifelong?.[how]();
+  };
+  return { input, end };
 }
 
 async function pump(response: Response, result: StreamResult, input: StreamInput): Promise<void> {
@@ -108,7 +115,7 @@ async function pump(response: Response, result: StreamResult, input: StreamInput
   const source = result[STREAM](input)[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const next = await Promise.race([source.next(), aborted(signal)]);
+      const next = await untilHangUp(signal, () => source.next());
       if (!response.headersSent) writeHead(response, result);
       if (next.done) return;
       if (!response.write(next.value)) await once(response, "drain", { signal });
@@ -126,11 +133,15 @@ function writeHead(response: Response, { type, headers = {} }: StreamOptions): v
   response.flushHeaders();
 }
 
-/** Never resolves, and rejects when the client hangs up. */
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const abort = () => reject(new Error("The client hung up.", { cause: signal.reason }));
-    if (signal.aborted) abort();
-    else signal.addEventListener("abort", abort, { once: true });
+/** What `work` gives, or a rejection as soon as the client hangs up, whatever it waits for. */
+function untilHangUp<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const hungUp = () => reject(new Error("The client hung up.", { cause: signal.reason }));
+    if (signal.aborted) return hungUp();
+    signal.addEventListener("abort", hungUp);
+    // Removed each time: a race against one lasting promise would keep every piece of a long stream in memory.
+    void work()
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener("abort", hungUp));
   });
 }

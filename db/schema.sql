@@ -71,6 +71,34 @@ create policy owner_access on rowhouse.domains to rowhouse_owner
   with check (true);
 
 -- owner: rowhouse_owner
+create table rowhouse.idempotency_keys (
+  tenant_id uuid default rowhouse.current_tenant() not null,
+  key text not null,
+  request_hash bytea not null,
+  status smallint not null,
+  headers jsonb not null,
+  body bytea,
+  created_at timestamp with time zone default now() not null,
+  constraint idempotency_keys_pkey PRIMARY KEY (tenant_id, key),
+  constraint idempotency_keys_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES rowhouse.tenants(id) ON DELETE CASCADE,
+  constraint idempotency_keys_key_check CHECK (((length(key) >= 1) AND (length(key) <= 255))),
+  constraint idempotency_keys_request_hash_check CHECK ((length(request_hash) = 32)),
+  constraint idempotency_keys_status_check CHECK (((status >= 200) AND (status <= 399)))
+);
+alter table rowhouse.idempotency_keys enable row level security;
+alter table rowhouse.idempotency_keys force row level security;
+CREATE INDEX idempotency_keys_tenant_id_created_at_idx ON rowhouse.idempotency_keys USING btree (tenant_id, created_at);
+create policy owner_access on rowhouse.idempotency_keys to rowhouse_owner
+  using (true)
+  with check (true);
+create policy tenant_access on rowhouse.idempotency_keys to rowhouse_app
+  using (true)
+  with check (true);
+create policy tenant_isolation on rowhouse.idempotency_keys as restrictive to rowhouse_app
+  using ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)))
+  with check ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)));
+
+-- owner: rowhouse_owner
 create table rowhouse.migrations (
   id text not null,
   checksum text not null,
@@ -111,6 +139,34 @@ create policy tenant_isolation on rowhouse.tenants as restrictive to rowhouse_ap
   using ((id = ( SELECT rowhouse.current_tenant() AS current_tenant)));
 
 -- Functions
+
+-- owner: rowhouse_owner
+CREATE OR REPLACE FUNCTION rowhouse.claim_idempotency_key(claimed text, hash bytea)
+ RETURNS TABLE(outcome text, status smallint, headers jsonb, body bytea)
+ LANGUAGE plpgsql
+ ROWS 1
+AS $function$
+declare
+  stored rowhouse.idempotency_keys;
+begin
+  if not pg_catalog.pg_try_advisory_xact_lock(
+    pg_catalog.hashtextextended(rowhouse.current_tenant()::text || '/' || claimed, 7236)
+  ) then
+    return query select 'in flight', null::smallint, null::jsonb, null::bytea;
+    return;
+  end if;
+  -- A snapshot taken after the lock: it sees what its last holder has committed.
+  select * into stored from rowhouse.idempotency_keys k
+  where k.key = claimed and k.created_at > pg_catalog.now() - interval '24 hours';
+  if not found then
+    return query select 'new', null::smallint, null::jsonb, null::bytea;
+  elsif stored.request_hash <> hash then
+    return query select 'reused', null::smallint, null::jsonb, null::bytea;
+  else
+    return query select 'replay', stored.status, stored.headers, stored.body;
+  end if;
+end
+$function$;
 
 -- owner: rowhouse_owner
 CREATE OR REPLACE FUNCTION rowhouse.current_tenant()
@@ -232,6 +288,29 @@ BEGIN ATOMIC
 END;
 
 -- owner: rowhouse_owner
+CREATE OR REPLACE FUNCTION rowhouse.store_idempotent_answer(claimed text, hash bytea, answer_status smallint, answer_headers jsonb, answer_body bytea)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into rowhouse.idempotency_keys (key, request_hash, status, headers, body)
+  values (claimed, hash, answer_status, answer_headers, answer_body)
+  on conflict (tenant_id, key) do update
+    set request_hash = excluded.request_hash, status = excluded.status, headers = excluded.headers,
+        body = excluded.body, created_at = excluded.created_at;
+  delete from rowhouse.idempotency_keys k
+  where (k.tenant_id, k.key) in (
+    select o.tenant_id, o.key from rowhouse.idempotency_keys o
+    where o.tenant_id = (select rowhouse.current_tenant())
+      and o.created_at <= pg_catalog.now() - interval '24 hours'
+    order by o.created_at
+    limit 10
+    for update skip locked
+  );
+end
+$function$;
+
+-- owner: rowhouse_owner
 CREATE OR REPLACE FUNCTION rowhouse.tenant_lock(tenant uuid)
  RETURNS bigint
  LANGUAGE sql
@@ -243,7 +322,7 @@ CREATE OR REPLACE FUNCTION rowhouse.uuid_v7()
  RETURNS uuid
  LANGUAGE sql
  PARALLEL SAFE
-RETURN (encode(set_bit(set_bit("overlay"(uuid_send(gen_random_uuid()), "substring"(int8send(((EXTRACT(epoch FROM clock_timestamp()) * (1000)::numeric))::bigint), 3), 1, 6), (52)::bigint, 1), (53)::bigint, 1), 'hex'::text))::uuid;
+RETURN (("overlay"(lpad(to_hex((floor((EXTRACT(epoch FROM clock_timestamp()) * (4096000)::numeric)))::bigint), 15, '0'::text), '7'::text, 13, 0) || encode("substring"(uuid_send(gen_random_uuid()), 9), 'hex'::text)))::uuid;
 
 -- Grants
 
@@ -251,6 +330,7 @@ grant connect on database … to rowhouse_app;
 grant connect, create on database … to rowhouse_owner;
 grant connect on database … to rowhouse_worker;
 grant execute on default privileges functions of rowhouse_owner to rowhouse_owner;
+grant execute on function rowhouse.claim_idempotency_key(text, bytea) to rowhouse_app;
 grant execute on function rowhouse.current_tenant() to rowhouse_app;
 grant execute on function rowhouse.enter(uuid, integer) to rowhouse_app;
 grant execute on function rowhouse.find_api_key(text) to rowhouse_app;
@@ -259,6 +339,7 @@ grant execute on function rowhouse.find_tenant_by_id(uuid) to rowhouse_app;
 grant execute on function rowhouse.find_tenant_by_slug(text) to rowhouse_app;
 grant execute on function rowhouse.missing_migrations(text[]) to rowhouse_app;
 grant execute on function rowhouse.missing_migrations(text[]) to rowhouse_worker;
+grant execute on function rowhouse.store_idempotent_answer(text, bytea, smallint, jsonb, bytea) to rowhouse_app;
 grant execute on function rowhouse.tenant_lock(uuid) to rowhouse_app;
 grant execute on function rowhouse.uuid_v7() to rowhouse_app;
 grant usage on schema extensions to rowhouse_app;
@@ -270,11 +351,13 @@ grant create, usage on schema public to rowhouse_owner;
 grant usage on schema rowhouse to rowhouse_app;
 grant usage on schema rowhouse to rowhouse_worker;
 grant delete, insert, select, update on table rowhouse.api_keys to rowhouse_app;
+grant delete, insert, select, update on table rowhouse.idempotency_keys to rowhouse_app;
 grant select on table rowhouse.tenants to rowhouse_app;
 
 -- Everything the roles own
 
 rowhouse_owner: default acl for role rowhouse_owner on functions
+rowhouse_owner: function rowhouse.claim_idempotency_key(pg_catalog.text,pg_catalog.bytea)
 rowhouse_owner: function rowhouse.current_tenant()
 rowhouse_owner: function rowhouse.enter(pg_catalog.uuid,integer)
 rowhouse_owner: function rowhouse.find_api_key(pg_catalog.text)
@@ -282,6 +365,7 @@ rowhouse_owner: function rowhouse.find_tenant_by_domain(pg_catalog.text)
 rowhouse_owner: function rowhouse.find_tenant_by_id(pg_catalog.uuid)
 rowhouse_owner: function rowhouse.find_tenant_by_slug(pg_catalog.text)
 rowhouse_owner: function rowhouse.missing_migrations(pg_catalog.text[])
+rowhouse_owner: function rowhouse.store_idempotent_answer(pg_catalog.text,pg_catalog.bytea,smallint,pg_catalog.jsonb,pg_catalog.bytea)
 rowhouse_owner: function rowhouse.tenant_lock(pg_catalog.uuid)
 rowhouse_owner: function rowhouse.uuid_v7()
 rowhouse_owner: schema extensions
@@ -289,5 +373,6 @@ rowhouse_owner: schema global
 rowhouse_owner: schema rowhouse
 rowhouse_owner: table rowhouse.api_keys
 rowhouse_owner: table rowhouse.domains
+rowhouse_owner: table rowhouse.idempotency_keys
 rowhouse_owner: table rowhouse.migrations
 rowhouse_owner: table rowhouse.tenants

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ConfigInvalid, MigrationFailed, MigrationInvalid, type RowhouseError } from "../../src/errors.ts";
 import { migrate } from "../../src/migrations/migrate.ts";
-import { createScratch, folderOf, superuserUrl } from "./scratch.ts";
+import { createScratch, folderOf, FRAMEWORK, superuserUrl } from "./scratch.ts";
 
 const caught = (promise: Promise<unknown>) =>
   promise.then(
@@ -17,7 +17,7 @@ describe("migrate", () => {
     const files = { "0001_orders.sql": ORDERS, "0002_status.sql": "alter table orders add status text" };
     const first = await scratch.migrate(files);
     expect(first).toEqual({
-      applied: ["rowhouse/0001_framework.sql", "app/0001_orders.sql", "app/0002_status.sql"],
+      applied: [...FRAMEWORK, "app/0001_orders.sql", "app/0002_status.sql"],
       secured: ["public.orders"],
     });
     expect(await scratch.migrate(files)).toEqual({ applied: [], secured: [] });
@@ -27,7 +27,7 @@ describe("migrate", () => {
         "select id, statements_done, applied_at is not null as applied from rowhouse.migrations order by applied_at",
       ),
     ).toEqual([
-      { id: "rowhouse/0001_framework.sql", statements_done: expect.any(Number), applied: true },
+      ...FRAMEWORK.map((id) => ({ id, statements_done: expect.any(Number), applied: true })),
       { id: "app/0001_orders.sql", statements_done: 1, applied: true },
       { id: "app/0002_status.sql", statements_done: 1, applied: true },
     ]);
@@ -44,7 +44,7 @@ describe("migrate", () => {
       "0001_custom.sql": "-- Custom SQL migration file, put your code below! --\n",
       "snapshot.json": "{}",
     });
-    expect(applied).toEqual(["rowhouse/0001_framework.sql", "app/0000_clever_name.sql", "app/0001_custom.sql"]);
+    expect(applied).toEqual([...FRAMEWORK, "app/0000_clever_name.sql", "app/0001_custom.sql"]);
     expect(await scratch.as("app", "select count(*)::int as n from global.plans")).toEqual([{ n: 0 }]);
   });
 
@@ -55,7 +55,7 @@ describe("migrate", () => {
       "10000_b.sql": "alter table orders add b int",
       "9999_a.sql": ORDERS,
     });
-    expect(applied.slice(1)).toEqual(["app/9999_a.sql", "app/10000_b.sql", "app/20261201000000_c.sql"]);
+    expect(applied.slice(FRAMEWORK.length)).toEqual(["app/9999_a.sql", "app/10000_b.sql", "app/20261201000000_c.sql"]);
   });
 
   it("applies a file that was merged late, though later ones are applied", async () => {

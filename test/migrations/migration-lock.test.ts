@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { MigrationFailed, MigrationLocked, type RowhouseError } from "../../src/errors.ts";
 import { migrate } from "../../src/migrations/migrate.ts";
 import { takeMigrationLock } from "../../src/migrations/migration-lock.ts";
-import { createScratch, folderOf, type Scratch } from "./scratch.ts";
+import { createScratch, folderOf, FRAMEWORK, type Scratch } from "./scratch.ts";
 
 const caught = (promise: Promise<unknown>) =>
   promise.then(
@@ -44,7 +44,7 @@ describe("the migration lock", () => {
     expect(reports.flatMap((report) => report.applied).sort()).toEqual([
       "app/0001_orders.sql",
       "app/0002_index.sql",
-      "rowhouse/0001_framework.sql",
+      ...FRAMEWORK,
     ]);
     expect(reports.flatMap((report) => report.secured)).toEqual(["public.orders"]);
   });
@@ -54,7 +54,7 @@ describe("the migration lock", () => {
     const folder = await folderOf({ "0001_orders.sql": ORDERS, "0002_index.sql": CONCURRENT_INDEX });
     const outputs = await Promise.all(Array.from({ length: 3 }, () => startRunner(scratch, folder).closed));
     const applied = outputs.flatMap((output) => (JSON.parse(output) as { applied: string[] }).applied);
-    expect(applied.sort()).toEqual(["app/0001_orders.sql", "app/0002_index.sql", "rowhouse/0001_framework.sql"]);
+    expect(applied.sort()).toEqual(["app/0001_orders.sql", "app/0002_index.sql", ...FRAMEWORK]);
   });
 
   it("is given up after the wait, with who holds it", async () => {
@@ -86,13 +86,13 @@ describe("the migration lock", () => {
       )
       .toBe(2);
     await lock[Symbol.asyncDispose]();
-    expect((await waiting).applied).toEqual(["rowhouse/0001_framework.sql"]);
+    expect((await waiting).applied).toEqual(FRAMEWORK);
   });
 
   it("holds in one database, not in its neighbours", async () => {
     const [one, two] = [await createScratch(), await createScratch()];
     await using _lock = await takeMigrationLock(one.url("owner"), 0);
-    expect((await two.migrate({}, { lockWait: 0 })).applied).toEqual(["rowhouse/0001_framework.sql"]);
+    expect((await two.migrate({}, { lockWait: 0 })).applied).toEqual(FRAMEWORK);
   });
 
   it("is released by a runner that was killed, and what it was at is not half applied", async () => {

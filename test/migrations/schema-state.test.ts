@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { createDatabase } from "../../src/database/database.ts";
 import { SchemaOutdated, type RowhouseError } from "../../src/errors.ts";
 import { assertSchemaCurrent, expectedSchema } from "../../src/migrations/schema-state.ts";
-import { createScratch, folderOf, type Scratch } from "./scratch.ts";
+import { createScratch, folderOf, FRAMEWORK, type Scratch } from "./scratch.ts";
 
 const caught = (promise: Promise<unknown>) =>
   promise.then(
@@ -28,14 +28,14 @@ describe("the schema's state", () => {
     const scratch = await createScratch();
     const files = { "0001_a.sql": "create table a (b int)", "0002_c.sql": "create table c (d int)" };
     const expected = await expectedSchema([{ source: "app", path: await folderOf(files) }]);
-    expect(expected).toEqual(["rowhouse/0001_framework.sql", "app/0001_a.sql", "app/0002_c.sql"]);
+    expect(expected).toEqual([...FRAMEWORK, "app/0001_a.sql", "app/0002_c.sql"]);
     const database = openAsApp(scratch);
 
     // Nothing at all yet.
     const first = await caught(assertSchemaCurrent(database, expected));
     expect(first).toBeInstanceOf(SchemaOutdated);
     expect(first.message).toBe(
-      "The database's schema is older than this code: rowhouse/0001_framework.sql, app/0001_a.sql, app/0002_c.sql not applied. " +
+      `The database's schema is older than this code: ${FRAMEWORK.join(", ")}, app/0001_a.sql, app/0002_c.sql not applied. ` +
         "Run `rowhouse migrate`.",
     );
 

@@ -6,9 +6,13 @@ import { onTestFinished } from "vitest";
 import { withRolePrefix } from "../../src/database/role-names.ts";
 import { connectSql, type SqlConnection } from "../../src/database/sql-connection.ts";
 import { initDatabase } from "../../src/migrations/init-database.ts";
+import { frameworkMigrations } from "../../src/migrations/migration-files.ts";
 import { migrate, type MigrateOptions, type MigrationReport } from "../../src/migrations/migrate.ts";
 
 export const PASSWORDS = { owner: "owner-password", app: "app-password", worker: "worker-password" };
+
+/** Ids of the migrations that come with Rowhouse. */
+export const FRAMEWORK: readonly string[] = frameworkMigrations().map((migration) => migration.id);
 
 export type RoleKind = keyof typeof PASSWORDS;
 

@@ -239,9 +239,7 @@ describe("what is refused before anything is applied", () => {
       migrate({ ownerUrl: superuserUrl(scratch.name), rolePrefix: scratch.name, folders: [] }),
     );
     expect(error).toBeInstanceOf(ConfigInvalid);
-    expect(error.message).toMatch(
-      /^OWNER_DATABASE_URL connects as ".+", but migrations must run as "mig_[0-9a-f]+_owner"\./,
-    );
+    expect(error.message).toMatch(/^OWNER_DATABASE_URL connects as ".+", but migrations must run as "\w+_owner"\./);
   });
 
   it("a database that was not initialised", async () => {

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { onTestFinished } from "vitest";
+import { inject, onTestFinished } from "vitest";
 import { withRolePrefix } from "../../src/database/role-names.ts";
 import { connectSql, type SqlConnection } from "../../src/database/sql-connection.ts";
 import { initDatabase } from "../../src/migrations/init-database.ts";
@@ -18,7 +18,7 @@ export type RoleKind = keyof typeof PASSWORDS;
 
 /** The tests' server, as a superuser: what provisioning does cannot be tested on a clone. */
 export function superuserUrl(database?: string): string {
-  const url = new URL(process.env["TEST_DATABASE_URL"] ?? "postgres://postgres@127.0.0.1:5432/postgres");
+  const url = new URL(inject("testCluster").adminUrl);
   if (database !== undefined) url.pathname = `/${database}`;
   return url.href;
 }
@@ -27,8 +27,8 @@ export function urlAs(database: string, user: string, password: string): string 
   return Object.assign(new URL(superuserUrl(database)), { username: user, password }).href;
 }
 
-/** A name that no other test has, for a database or a role prefix. */
-export const newName = (): string => `mig_${randomBytes(4).toString("hex")}`;
+/** A name that no other test has, for a database or a role prefix. It begins as the run's do, which removes what is left. */
+export const newName = (): string => `${inject("testCluster").rolePrefix}_${randomBytes(4).toString("hex")}`;
 
 /** A connection that ends with the test. */
 export async function connect(url: string, name = "test"): Promise<SqlConnection> {

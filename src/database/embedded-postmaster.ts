@@ -61,14 +61,19 @@ export async function launchPostmaster(options: PostmasterOptions, port: number)
   return text === "" ? problem : text;
 }
 
-/** Stops the server that runs on the cluster, rolling back what is open, and waits for its end. */
+/**
+ * Stops the server that runs on the cluster, rolling back what is open, and waits for its end. One that does not end
+ * in order is ended as by a crash, which loses nothing: a shutdown that arrives while the server recovers from the crash
+ * of one of its processes never ends by itself (seen with 18.4).
+ */
 export async function stopPostmaster(options: PostmasterOptions): Promise<void> {
   const { binaries, cluster, user } = options;
+  const stop = (mode: string) => {
+    const args = ["stop", "-D", cluster.data, "-m", mode, "-w", "-t", "15"];
+    return run(binaries.pgCtl, args, { ...user, cwd: cluster.data });
+  };
   try {
-    await run(binaries.pgCtl, ["stop", "-D", cluster.data, "-m", "fast", "-w", "-t", "60"], {
-      ...user,
-      cwd: cluster.data,
-    });
+    await stop("fast").catch(() => stop("immediate"));
   } catch (error) {
     // Somebody killed it meanwhile.
     if ((await readPostmaster(cluster.data)) === undefined) return;

@@ -60,6 +60,17 @@ const putMarker = (server: EmbeddedPostgres | EmbeddedProcess, marker: string) =
 const markers = async (server: EmbeddedPostgres | EmbeddedProcess) =>
   (await query(server, "select name from marker order by name")).map((row) => row.name);
 
+const onLinux = process.platform === "linux";
+
+/** The ids of the machine's System V shared memory segments. */
+const sharedMemory = async () =>
+  (await readFile("/proc/sysvipc/shm", "utf8")).split("\n").map((line) => line.trim().split(/\s+/)[1]);
+
+async function sharedMemoryOf(directory: string) {
+  const lines = (await readFile(join(dataOf(directory), "postmaster.pid"), "utf8")).split("\n");
+  return lines[6]?.trim().split(/\s+/)[1];
+}
+
 /** Kills without a chance to clean up, and waits for the end. */
 async function killHard(process_: EmbeddedProcess) {
   process_.interrupt("SIGKILL");
@@ -340,16 +351,19 @@ describe("after kill -9", () => {
     const directory = makeProject();
     const before = await start(directory);
     await putMarker(before, "kept");
+    const segment = await sharedMemoryOf(directory);
     process.kill((await postmasterPid(directory))!, "SIGKILL");
     // Nothing to stop any more, and no error.
     await before.stop();
     expect(await postmasterPid(directory)).toBeTypeOf("number");
+    if (onLinux) expect(await sharedMemory()).toContain(segment);
 
     await using after = await start(directory);
     expect(await markers(after)).toEqual(["kept"]);
     expect(await logOf(directory)).toContain(
       "database system was not properly shut down; automatic recovery in progress",
     );
+    if (onLinux) expect(await sharedMemory()).not.toContain(segment);
   });
 
   test("of both at once, the next start recovers", async () => {
@@ -370,6 +384,9 @@ describe("after kill -9", () => {
     process.kill(rows[0]!.pid, "SIGKILL");
     await expect(connection.query("select pg_sleep(60)")).rejects.toThrow();
     await connection.end().catch(() => {});
+    await expect
+      .poll(() => query(server, "select 1 as one").catch(() => []), { timeout: 20_000 })
+      .toEqual([{ one: 1 }]);
     await server.stop();
     expect(await postmasterPid(directory)).toBeUndefined();
   });
@@ -406,6 +423,23 @@ describe("after kill -9", () => {
     expect((await readdir(directory)).sort()).toEqual(["postgres", `postgres.new-${process.pid}-x`]);
   });
 });
+
+test(
+  "a server that does not end in order is ended all the same, and has what was committed",
+  { timeout: 90_000 },
+  async () => {
+    const directory = makeProject();
+    const server = await startEmbeddedPostgres({ directory });
+    await putMarker(server, "kept");
+    const [row] = await query(server, "select pid from pg_stat_activity where backend_type = 'checkpointer'");
+    // Without it there is no orderly shutdown.
+    process.kill(Number(row!.pid), "SIGSTOP");
+    await server.stop();
+    expect(await postmasterPid(directory)).toBeUndefined();
+    await using after = await start(directory);
+    expect(await markers(after)).toEqual(["kept"]);
+  },
+);
 
 describe("a signal", () => {
   test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(

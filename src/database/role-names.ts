@@ -10,7 +10,7 @@ const PREFIX = /^[a-z][a-z0-9_]{0,23}$/;
  * Checks a role prefix, so that what is built from it needs no quotes.
  * @throws ConfigInvalid
  */
-export function assertRolePrefix(prefix: string): void {
+function assertRolePrefix(prefix: string): void {
   if (PREFIX.test(prefix) && prefix !== "pg" && !prefix.startsWith("pg_")) return;
   throw new ConfigInvalid(
     `The role prefix ${JSON.stringify(prefix)} cannot be used. It must be 1 to 24 lower-case letters, digits or "_", ` +

@@ -8,7 +8,7 @@ import { scramVerifier } from "./scram-verifier.ts";
 
 const OLDEST_VERSION = 15;
 
-export interface RolePasswords {
+interface RolePasswords {
   readonly owner: string;
   readonly app: string;
   readonly worker: string;

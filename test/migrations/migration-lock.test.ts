@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { MigrationFailed, MigrationLocked, type RowhouseError } from "../../src/errors.ts";
 import { migrate } from "../../src/migrations/migrate.ts";
@@ -16,7 +16,7 @@ const caught = (promise: Promise<unknown>) =>
 const ORDERS = "create table orders (tenant_id uuid not null, id int)";
 const CONCURRENT_INDEX = "-- rowhouse: no transaction\ncreate index concurrently orders_id_idx on orders (id)";
 
-const RUNNER = path.join(import.meta.dirname, "migrate-program.ts");
+const RUNNER = fileURLToPath(new URL("migrate-program.ts", import.meta.url));
 
 /** Migrates in a process of its own. */
 function startRunner(scratch: Scratch, folder: string) {

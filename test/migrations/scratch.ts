@@ -14,7 +14,7 @@ export const PASSWORDS = { owner: "owner-password", app: "app-password", worker:
 /** Ids of the migrations that come with Rowhouse. */
 export const FRAMEWORK: readonly string[] = frameworkMigrations().map((migration) => migration.id);
 
-export type RoleKind = keyof typeof PASSWORDS;
+type RoleKind = keyof typeof PASSWORDS;
 
 /** The tests' server, as a superuser: what provisioning does cannot be tested on a clone. */
 export function superuserUrl(database?: string): string {

@@ -15,7 +15,7 @@ export interface StreamInput {
   /** One READ ONLY transaction for the stream's whole life: it begins with the first query, and ends with the stream. */
   readonly db: TenantDb;
   /** A READ ONLY transaction of its own for each read, so that none is held while the stream waits. */
-  transaction<Result>(work: (db: TenantDb) => Promise<Result>): Promise<Result>;
+  readonly transaction: <Result>(work: (db: TenantDb) => Promise<Result>) => Promise<Result>;
   /** Aborts when the client hangs up. */
   readonly signal: AbortSignal;
 }

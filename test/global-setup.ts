@@ -17,7 +17,7 @@ declare module "vitest" {
  * Finds or starts a PostgreSQL and makes the template that each test file clones (helpers/database.ts). Roles belong to
  * the server, so this run's have a prefix of their own: runs side by side on one server do not meet.
  *
- * @returns removes all of it, whatever happened in between
+ * @returns removes all of it, also after failures. Of a run that was interrupted or killed, the next one does.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const server = await startTestServer();
@@ -25,7 +25,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const admin = await connectSql(server.adminUrl, runName(rolePrefix));
   const teardown = async () => {
     try {
-      await removeRun(admin, rolePrefix);
+      // Of its own: a test may have crashed the server, and with it the run's connection.
+      await using connection = await connectSql(server.adminUrl, "rowhouse tests teardown");
+      await removeRun(connection, rolePrefix);
     } finally {
       await admin.end();
       await server.stop();
@@ -73,8 +75,10 @@ async function makeProvisioner(
 
 const runName = (rolePrefix: string) => `rowhouse tests ${rolePrefix}`;
 
-/** Removes what killed runs have left. A run that lives has a connection of its name. */
+/** Removes what interrupted and killed runs have left: vitest ends at once on a signal. A run that lives has a connection of its name. */
 async function removeDeadRuns(admin: SqlConnection): Promise<void> {
+  // One at a time, or two would drop the same.
+  await admin.query("select pg_catalog.pg_advisory_lock(72360003)");
   const { rows } = await admin.query<{ prefix: string }>(
     `with names as (
        select datname::text as name from pg_catalog.pg_database
@@ -88,6 +92,7 @@ async function removeDeadRuns(admin: SqlConnection): Promise<void> {
     [runName("")],
   );
   for (const { prefix } of rows) await removeRun(admin, prefix);
+  await admin.query("select pg_catalog.pg_advisory_unlock(72360003)");
 }
 
 async function removeRun(admin: SqlConnection, rolePrefix: string): Promise<void> {

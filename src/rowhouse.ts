@@ -1,11 +1,10 @@
-import type { Express, RequestHandler } from "express";
 import type { Logger } from "pino";
 import { createKeyUsage } from "./auth/key-usage.ts";
 import type { Config } from "./config.ts";
 import { createDatabase } from "./database/database.ts";
 import type { TenantDb } from "./database/types.ts";
 import { TenantRequired } from "./errors.ts";
-import { createApp } from "./http/app.ts";
+import { type Application, createApp, type Middleware } from "./http/app.ts";
 import type { Feature } from "./http/feature.ts";
 import type { ApiInfo } from "./http/openapi.ts";
 import { createLogger } from "./http/request-log.ts";
@@ -47,13 +46,13 @@ export interface RowhouseOptions {
 /** One Rowhouse instance: nothing of it is global. */
 export interface Rowhouse extends AsyncDisposable {
   /** The whole application: features, health, OpenAPI, errors. */
-  readonly app: Express;
+  readonly app: Application;
   /** The routes of all features, for probes and documents. */
   readonly routes: readonly RouteDefinition[];
   readonly features: readonly Feature[];
   readonly log: Logger;
   /** The middleware for an Express application of your own: below it, `db()` and `withTenant()` know the tenant. */
-  tenant(): RequestHandler;
+  tenant(): Middleware;
   /** The one door to a tenant's rows outside a request. */
   readonly withTenant: WithTenant;
   /** @throws TenantRequired where no tenant is set */

@@ -111,7 +111,7 @@ async function abandon(session: Session, reason: unknown, isWarm: boolean): Prom
     session.destroy();
     return;
   }
-  await session.send({ text: "rollback" }).catch(() => {});
+  await session.command("rollback").catch(() => {});
   session.release();
 }
 

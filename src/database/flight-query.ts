@@ -13,7 +13,9 @@ interface WireConnection {
   parse(message: { name: string; text: string; types: readonly number[] }): void;
   bind(message: { statement: string; values: readonly unknown[] }): void;
   execute(message: { portal: string; rows: number }): void;
-  readonly stream: { cork(): void; uncork(): void };
+  /** Every message goes through here. */
+  _send(message: Buffer): void;
+  readonly stream: { cork?(): void; uncork?(): void; write(bytes: Buffer): boolean };
 }
 
 /** pg's Query as its client calls it: the typings show only what applications use. */
@@ -47,18 +49,21 @@ class FlightQuery extends BaseQuery {
     this.#preamble = preamble;
   }
 
+  /** Collects the messages and writes them at once: a system call for each would cost more than the query. */
   override submit(connection: WireConnection): Error | null {
-    connection.stream.cork();
-    try {
-      for (const { text, values, name = "", isPrepared } of this.#preamble) {
-        if (!isPrepared) connection.parse({ name, text, types: [] });
-        connection.bind({ statement: name, values });
-        connection.execute({ portal: "", rows: 0 });
-      }
-      return super.submit(connection);
-    } finally {
-      connection.stream.uncork();
+    const messages: Buffer[] = [];
+    const collector = Object.create(connection, {
+      _send: { value: (message: Buffer) => messages.push(message) },
+      stream: { value: {} },
+    }) as WireConnection;
+    for (const { text, values, name = "", isPrepared } of this.#preamble) {
+      if (!isPrepared) collector.parse({ name, text, types: [] });
+      collector.bind({ statement: name, values });
+      collector.execute({ portal: "", rows: 0 });
     }
+    const error = super.submit(collector);
+    if (!error) connection.stream.write(Buffer.concat(messages));
+    return error;
   }
 
   override handleDataRow(message: unknown): void {
@@ -83,9 +88,18 @@ export function sendFlight(
   statement: SqlStatement,
 ): Promise<FlightOutcome> {
   return new Promise((resolve) => {
-    const query = new FlightQuery(preamble, statement);
+    const query = new FlightQuery(preamble, extended(statement));
     query.callback = (error, result) =>
       resolve(error ? { ok: false, error, completed: query.completed } : { ok: true, result });
     client.query(query as unknown as pg.Submittable);
   });
 }
+
+/**
+ * The extended protocol takes one statement at a time, with or without parameters: SQL that was pasted together cannot
+ * smuggle in a second one, such as a COMMIT.
+ */
+const extended = (statement: SqlStatement): SqlStatement & { queryMode: "extended" } => ({
+  ...statement,
+  queryMode: "extended",
+});

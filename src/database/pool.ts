@@ -8,6 +8,8 @@ import type { SqlResult, SqlStatement } from "./sql-statement.ts";
 export interface Session {
   /** The driver's own errors come out raw: only the transaction knows what they mean. */
   send(statement: SqlStatement): Promise<SqlResult>;
+  /** Sends one of the transaction's own commands (COMMIT, SAVEPOINT …), in the shortest form there is. */
+  command(text: string): Promise<SqlResult>;
   /** Sends statements nobody reads and the one behind them together; that one runs only if all before it did. */
   sendFlight(preamble: readonly PreambleStatement[], statement: SqlStatement): Promise<FlightOutcome>;
   /** True when the connection is known to stand outside any transaction. */
@@ -105,19 +107,15 @@ function lend(client: PipelinedClient, lost: WeakSet<pg.PoolClient>, statements:
   return {
     statements,
     isLost,
-    send: (statement) => client.query(extended(statement)),
-    sendFlight: (preamble, statement) => sendFlight(client, preamble, extended(statement)),
+    async send(statement) {
+      const outcome = await sendFlight(client, [], statement);
+      if (outcome.ok) return outcome.result;
+      throw outcome.error;
+    },
+    command: (text) => client.query(text),
+    sendFlight: (preamble, statement) => sendFlight(client, preamble, statement),
     isOutside: () => client.getTransactionStatus() === "I",
     release: () => client.release(isLost() || client.getTransactionStatus() !== "I"),
     destroy: () => client.release(true),
   };
 }
-
-/**
- * The extended protocol takes one statement at a time, with or without parameters: SQL that was pasted together cannot
- * smuggle in a second one, such as a COMMIT.
- */
-const extended = (statement: SqlStatement): pg.QueryConfig & { queryMode: "extended" } => ({
-  ...(statement as pg.QueryConfig),
-  queryMode: "extended",
-});

@@ -33,6 +33,12 @@ const unavailable: Translate = (error) =>
     cause: error,
   });
 
+const loginRefused: Translate = (error) =>
+  new DatabaseUnavailable(
+    "PostgreSQL refused the login. Are the URL's user and password right? `rowhouse init-database` makes the roles.",
+    { cause: error },
+  );
+
 const lost: Translate = (error) =>
   new ConnectionLost(`PostgreSQL ended the connection (${error.code}). The transaction was rolled back; try again.`, {
     cause: error,
@@ -93,6 +99,10 @@ const BY_SQLSTATE: Record<string, Translate> = {
     new StatementTimeout("The statement was cancelled, most likely by statement_timeout.", { cause: error }),
   "57P01": lost,
   "57P02": lost,
+  "28000": loginRefused,
+  "28P01": loginRefused,
+  "3D000": (error) =>
+    new DatabaseUnavailable("There is no such database. `rowhouse init-database` makes it.", { cause: error }),
   "57P03": unavailable,
   "53300": unavailable,
 };

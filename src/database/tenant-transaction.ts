@@ -120,7 +120,7 @@ export function openTenantTransaction(
           { cause: firstFailure },
         );
       }
-      const answer = await session.send({ text: "commit" }).catch((error: unknown) => {
+      const answer = await session.command("commit").catch((error: unknown) => {
         if (!isConnectionGone(error)) throw fromDatabaseError(error, "query");
         throw new CommitUnknown(
           "The connection was lost while COMMIT was under way: it may have been stored or not. " +
@@ -146,7 +146,7 @@ export function openTenantTransaction(
     await flight?.catch(swallow);
     if (!begun) return;
     const { session, leave } = begun;
-    await session.send({ text: "rollback" }).catch(swallow);
+    await session.command("rollback").catch(swallow);
     session.release();
     leave();
   }

@@ -11,6 +11,10 @@ import { type ApiInfo, toOpenApi } from "./openapi.ts";
 import { requestLog } from "./request-log.ts";
 import { createRouter, type RouterDeps } from "./router.ts";
 
+/** Express's own types, under names of ours: outside this folder nothing imports express. */
+export type Application = Express;
+export type Middleware = RequestHandler;
+
 export interface AppDeps extends RouterDeps, HealthDeps {
   readonly features: readonly Feature[];
   readonly log: Logger;

@@ -16,13 +16,15 @@ export interface ServerUrls {
   readonly direct: string;
 }
 
-/** How bearer tokens are verified: with exactly one of `secret` and `jwksUrl`. */
-export interface TokenConfig {
-  readonly secret: string | undefined;
-  readonly jwksUrl: string | undefined;
-  readonly issuer: string | undefined;
-  readonly audience: string | undefined;
-}
+/** How bearer tokens are verified: what `createTokenVerifier` takes. */
+export type TokenConfig = {
+  /** What `iss` must be. */
+  readonly issuer: string;
+  /** What `aud` must be, or contain. */
+  readonly audience: string;
+} & (
+  { readonly secret: string; readonly jwksUrl?: undefined } | { readonly jwksUrl: string; readonly secret?: undefined }
+);
 
 export interface Config {
   /** Undefined: nothing is configured, so the embedded PostgreSQL is used. */
@@ -147,13 +149,15 @@ function* relationProblems(env: z.output<typeof environment>): Generator<[Variab
       `(${limit}) must be below ROWHOUSE_POOL_SIZE (${poolSize}), or one tenant could take every connection`,
     ];
   }
-  const hasKey = env.ROWHOUSE_JWT_SECRET !== undefined || env.ROWHOUSE_JWKS_URL !== undefined;
-  if (env.ROWHOUSE_JWT_SECRET !== undefined && env.ROWHOUSE_JWKS_URL !== undefined) {
-    yield ["ROWHOUSE_JWT_SECRET", "and ROWHOUSE_JWKS_URL are two ways to verify a token. Set one of them"];
-  }
+  const keys = (["ROWHOUSE_JWT_SECRET", "ROWHOUSE_JWKS_URL"] as const).filter((name) => env[name] !== undefined);
+  if (keys.length === 2) yield [keys[0]!, `and ${keys[1]} are two ways to verify a token. Set one of them`];
   for (const name of ["ROWHOUSE_JWT_ISSUER", "ROWHOUSE_JWT_AUDIENCE"] as const) {
-    if (env[name] === undefined || hasKey) continue;
-    yield [name, "says nothing without a key to verify tokens with. Set ROWHOUSE_JWT_SECRET or ROWHOUSE_JWKS_URL"];
+    const isSet = env[name] !== undefined;
+    if (isSet && keys.length === 0) {
+      yield [name, "says nothing without a key to verify tokens with. Set ROWHOUSE_JWT_SECRET or ROWHOUSE_JWKS_URL"];
+    } else if (!isSet && keys.length > 0) {
+      yield [name, `is missing while ${keys.join(" and ")} is set: a token that is meant for others would be accepted`];
+    }
   }
 }
 
@@ -182,7 +186,6 @@ export function readConfig(env: Record<string, string | undefined> = process.env
 function toConfig(env: z.output<typeof environment>): Config {
   const { DATABASE_URL: app, OWNER_DATABASE_URL: owner } = env;
   const hasServers = app !== undefined && owner !== undefined;
-  const hasTokens = env.ROWHOUSE_JWT_SECRET !== undefined || env.ROWHOUSE_JWKS_URL !== undefined;
   return {
     urls: hasServers
       ? {
@@ -201,15 +204,16 @@ function toConfig(env: z.output<typeof environment>): Config {
     port: env.PORT,
     logLevel: env.LOG_LEVEL,
     trustProxy: env.ROWHOUSE_TRUST_PROXY,
-    tokens: hasTokens
-      ? {
-          secret: env.ROWHOUSE_JWT_SECRET,
-          jwksUrl: env.ROWHOUSE_JWKS_URL,
-          issuer: env.ROWHOUSE_JWT_ISSUER,
-          audience: env.ROWHOUSE_JWT_AUDIENCE,
-        }
-      : undefined,
+    tokens: toTokens(env),
   };
+}
+
+function toTokens(env: z.output<typeof environment>): TokenConfig | undefined {
+  const { ROWHOUSE_JWT_ISSUER: issuer, ROWHOUSE_JWT_AUDIENCE: audience } = env;
+  const { ROWHOUSE_JWT_SECRET: secret, ROWHOUSE_JWKS_URL: jwksUrl } = env;
+  if (issuer === undefined || audience === undefined) return undefined;
+  if (secret !== undefined) return { issuer, audience, secret };
+  return jwksUrl === undefined ? undefined : { issuer, audience, jwksUrl };
 }
 
 function tryUrl(text: string): URL | undefined {

@@ -179,14 +179,11 @@ describe("the cap on one tenant's transactions", () => {
 
 describe("tokens", () => {
   test("are verified with a shared secret or with published keys", () => {
-    const shared = readConfig({
-      ROWHOUSE_JWT_SECRET: SECRET,
-      ROWHOUSE_JWT_ISSUER: "acme",
-      ROWHOUSE_JWT_AUDIENCE: "api",
-    });
-    expect(shared.tokens).toEqual({ secret: SECRET, jwksUrl: undefined, issuer: "acme", audience: "api" });
-    const published = readConfig({ ROWHOUSE_JWKS_URL: "https://id.example.com/keys" });
-    expect(published.tokens).toMatchObject({ secret: undefined, jwksUrl: "https://id.example.com/keys" });
+    const whose = { ROWHOUSE_JWT_ISSUER: "acme", ROWHOUSE_JWT_AUDIENCE: "api" };
+    const shared = readConfig({ ...whose, ROWHOUSE_JWT_SECRET: SECRET });
+    expect(shared.tokens).toEqual({ secret: SECRET, issuer: "acme", audience: "api" });
+    const published = readConfig({ ...whose, ROWHOUSE_JWKS_URL: "https://id.example.com/keys" });
+    expect(published.tokens).toEqual({ jwksUrl: "https://id.example.com/keys", issuer: "acme", audience: "api" });
   });
 
   test.each([
@@ -195,6 +192,14 @@ describe("tokens", () => {
     [
       { ROWHOUSE_JWT_SECRET: `hidden${SECRET}`, ROWHOUSE_JWKS_URL: "https://id/keys" },
       "ROWHOUSE_JWT_SECRET and ROWHOUSE_JWKS_URL are two ways to verify a token",
+    ],
+    [
+      { ROWHOUSE_JWT_SECRET: `hidden${SECRET}`, ROWHOUSE_JWT_ISSUER: "acme" },
+      "ROWHOUSE_JWT_AUDIENCE is missing while ROWHOUSE_JWT_SECRET is set: a token that is meant for others would be accepted",
+    ],
+    [
+      { ROWHOUSE_JWKS_URL: "https://id/keys", ROWHOUSE_JWT_AUDIENCE: "api" },
+      "ROWHOUSE_JWT_ISSUER is missing while ROWHOUSE_JWKS_URL is set",
     ],
     [{ ROWHOUSE_JWT_ISSUER: "acme" }, "ROWHOUSE_JWT_ISSUER says nothing without a key to verify tokens with"],
     [{ ROWHOUSE_JWT_AUDIENCE: "api" }, "ROWHOUSE_JWT_AUDIENCE says nothing without a key to verify tokens with"],

@@ -11,7 +11,7 @@ type Query = <Row extends object = Record<string, unknown>>(
   values?: readonly unknown[],
 ) => Promise<{ rows: Row[]; rowCount: number }>;
 
-export interface NewTenant {
+interface NewTenant {
   /** @defaultValue one that no other has */
   readonly slug?: string;
   /** @defaultValue the slug */

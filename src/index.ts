@@ -39,6 +39,7 @@ export type { WithTenant } from "./tenancy/with-tenant.ts";
 export type { Principal } from "./auth/principal.ts";
 export { createTokenVerifier, type TokenVerifier } from "./auth/verify-token.ts";
 export { signToken } from "./auth/sign-token.ts";
+export { sharedTokens, type SharedTokens } from "./auth/development-tokens.ts";
 
 // The database
 export type { Placement, TenantDb, TransactionOptions } from "./database/types.ts";
@@ -46,6 +47,27 @@ export { openServers, type Servers } from "./database/servers.ts";
 export { initDatabase, type InitDatabaseOptions } from "./migrations/init-database.ts";
 export { migrate, type MigrateOptions, type MigrationReport } from "./migrations/migrate.ts";
 export type { MigrationFolder } from "./migrations/migration-files.ts";
+
+export { prepareDatabase, type PrepareOptions } from "./lifecycle/prepare-database.ts";
+
+// Tenants, as operators handle them
+export {
+  createTenant,
+  findTenant,
+  listTenants,
+  resumeTenant,
+  suspendTenant,
+  type NewTenant,
+  type TenantRecord,
+} from "./lifecycle/tenants.ts";
+export {
+  createApiKey,
+  listApiKeys,
+  revokeApiKey,
+  type ApiKeyRecord,
+  type NewApiKeyOptions,
+} from "./lifecycle/api-keys.ts";
+export { connectSql, type SqlConnection } from "./database/sql-connection.ts";
 
 // Configuration
 export { readConfig, type Config, type ServerUrls, type TokenConfig } from "./config.ts";

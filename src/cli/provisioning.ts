@@ -1,0 +1,66 @@
+import { randomBytes } from "node:crypto";
+import { basename, resolve } from "node:path";
+import type { Command } from "commander";
+import { readConfig } from "../config.ts";
+import { ConfigInvalid } from "../errors.ts";
+import { initDatabase } from "../migrations/init-database.ts";
+import { migrate } from "../migrations/migrate.ts";
+import { print } from "./output.ts";
+import { withServers } from "./with-servers.ts";
+
+export function addProvisioning(program: Command): void {
+  program
+    .command("init-database")
+    .description("make the database's roles and grants, as an administrator (ADMIN_DATABASE_URL)")
+    .addHelpText(
+      "after",
+      "\nPasswords are those of DATABASE_URL, OWNER_DATABASE_URL and WORKER_DATABASE_URL.\n\nExample:\n  rowhouse init-database",
+    )
+    .action(async () => {
+      const { urls, rolePrefix } = readConfig();
+      if (urls?.admin === undefined) {
+        throw new ConfigInvalid(
+          "Set ADMIN_DATABASE_URL, DATABASE_URL and OWNER_DATABASE_URL: this makes the latter two's roles.",
+        );
+      }
+      const password = (url: string | undefined) => decodeURIComponent(url === undefined ? "" : new URL(url).password);
+      const owner = password(urls.owner);
+      const app = password(urls.app);
+      // A worker whose URL is not given cannot log in until its password is set.
+      const worker = password(urls.worker) || randomBytes(24).toString("hex");
+      await initDatabase({
+        adminUrl: urls.admin,
+        rolePrefix,
+        ...(owner && app ? { passwords: { owner, app, worker } } : {}),
+      });
+      console.log(
+        `Roles ${rolePrefix}_owner, ${rolePrefix}_app and ${rolePrefix}_worker are ready. Next: rowhouse migrate.`,
+      );
+    });
+
+  program
+    .command("migrate")
+    .description(
+      "apply the framework's migrations and those of the folders, then put the wall around every tenant table",
+    )
+    .argument("[folders...]", "folders of drizzle-kit; a folder's name, or NAME=PATH, is kept in the ledger")
+    .option("--json", "print JSON")
+    .addHelpText("after", "\nExample:\n  rowhouse migrate shop=./migrations")
+    .action((folders: string[], { json }: { json?: boolean }) =>
+      withServers(async ({ config: { rolePrefix }, servers }) => {
+        const report = await migrate({ ownerUrl: servers.urls.owner, rolePrefix, folders: folders.map(toFolder) });
+        print(report, json, () =>
+          [
+            ...report.applied.map((id) => `applied ${id}`),
+            ...report.secured.map((name) => `secured ${name}`),
+            report.applied.length + report.secured.length === 0 ? "nothing to do" : "done",
+          ].join("\n"),
+        );
+      }),
+    );
+}
+
+function toFolder(argument: string): { source: string; path: string } {
+  const [name, path] = argument.includes("=") ? argument.split("=", 2) : [basename(resolve(argument)), argument];
+  return { source: name ?? "", path: resolve(path ?? "") };
+}

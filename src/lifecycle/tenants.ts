@@ -1,0 +1,110 @@
+import { serverErrorOf } from "../database/server-error.ts";
+import type { SqlConnection } from "../database/sql-connection.ts";
+import { LockTimeout, TenantBusy, TenantInvalid, TenantNotFound, UniqueViolation } from "../errors.ts";
+import { isSlug, isUuid, type Tenant, type TenantStatus } from "../tenancy/tenant.ts";
+
+/** A tenant as operators see it. */
+export interface TenantRecord extends Tenant {
+  readonly createdAt: Date;
+}
+
+export interface NewTenant {
+  /** 1 to 63 lower-case letters, digits and "-": it becomes a subdomain. */
+  readonly slug: string;
+  /** @defaultValue the slug */
+  readonly name?: string | undefined;
+}
+
+const COLUMNS = 'id, slug, name, status, placement, epoch, created_at as "createdAt"';
+
+/** How long a suspension waits for the tenant's running transactions. */
+const SUSPEND_LOCK_TIMEOUT = "30s";
+
+/**
+ * Makes a tenant.
+ * @param owner a connection as the owner role
+ * @throws TenantInvalid when the slug is malformed or taken
+ */
+export async function createTenant(owner: SqlConnection, { slug, name = slug }: NewTenant): Promise<TenantRecord> {
+  if (!isSlug(slug)) {
+    throw new TenantInvalid(
+      `${JSON.stringify(slug)} cannot be a slug. Use 1 to 63 lower-case letters, digits and "-", not at the ends.`,
+    );
+  }
+  try {
+    const { rows } = await owner.query<TenantRecord>(
+      `insert into rowhouse.tenants (slug, name) values ($1, $2) returning ${COLUMNS}`,
+      [slug, name],
+    );
+    return only(rows, slug);
+  } catch (error) {
+    if (error instanceof UniqueViolation) {
+      throw new TenantInvalid(`The slug "${slug}" is taken. Choose another one.`, { cause: error });
+    }
+    if (serverErrorOf(error)?.code === "23514") {
+      throw new TenantInvalid("A tenant's name must have 1 to 200 characters.", { cause: error });
+    }
+    throw error;
+  }
+}
+
+/** Every tenant, in the order of their slugs. @param owner a connection as the owner role */
+export async function listTenants(owner: SqlConnection): Promise<TenantRecord[]> {
+  const { rows } = await owner.query<TenantRecord>(`select ${COLUMNS} from rowhouse.tenants order by slug`);
+  return rows;
+}
+
+/** @param slugOrId which tenant; @throws TenantNotFound */
+export async function findTenant(owner: SqlConnection, slugOrId: string): Promise<TenantRecord> {
+  const column = isUuid(slugOrId) ? "id" : "slug";
+  const { rows } = await owner.query<TenantRecord>(`select ${COLUMNS} from rowhouse.tenants where ${column} = $1`, [
+    slugOrId,
+  ]);
+  return only(rows, slugOrId);
+}
+
+/**
+ * Suspends a tenant: once this returns, none of its transactions runs and none can begin. It waits up to 30 seconds for
+ * those that are running; new ones wait behind it meanwhile.
+ *
+ * @throws TenantNotFound
+ * @throws TenantBusy when a transaction of the tenant did not end in time; nothing has changed then
+ */
+export function suspendTenant(owner: SqlConnection, slugOrId: string): Promise<TenantRecord> {
+  return setStatus(owner, slugOrId, "suspended");
+}
+
+/** Opens the door to a suspended tenant again. @throws TenantNotFound, TenantBusy */
+export function resumeTenant(owner: SqlConnection, slugOrId: string): Promise<TenantRecord> {
+  return setStatus(owner, slugOrId, "active");
+}
+
+async function setStatus(owner: SqlConnection, slugOrId: string, status: TenantStatus): Promise<TenantRecord> {
+  const { id } = await findTenant(owner, slugOrId);
+  await owner.query("begin");
+  try {
+    await owner.query(`set local lock_timeout = '${SUSPEND_LOCK_TIMEOUT}'`);
+    // Every transaction of the tenant holds this lock shared (rowhouse.enter).
+    await owner.query("select pg_catalog.pg_advisory_xact_lock(rowhouse.tenant_lock($1))", [id]);
+    const { rows } = await owner.query<TenantRecord>(
+      `update rowhouse.tenants set status = $2 where id = $1 returning ${COLUMNS}`,
+      [id, status],
+    );
+    await owner.query("commit");
+    return only(rows, slugOrId);
+  } catch (error) {
+    await owner.query("rollback").catch(() => {});
+    if (!(error instanceof LockTimeout)) throw error;
+    throw new TenantBusy(
+      `A transaction of tenant "${slugOrId}" did not end within ${SUSPEND_LOCK_TIMEOUT}. Nothing has changed; ` +
+        "look for it in pg_stat_activity, or try again.",
+      { cause: error },
+    );
+  }
+}
+
+function only(rows: readonly TenantRecord[], slugOrId: string): TenantRecord {
+  const [row] = rows;
+  if (row) return row;
+  throw new TenantNotFound(`There is no tenant "${slugOrId}". \`rowhouse tenant list\` shows them all.`);
+}

@@ -78,6 +78,7 @@ export const invoicesFeature = defineFeature({
     await db
       .insert(orderItems)
       .values({ orderId: order.id, description: "Punched cards", quantity: 4, unitCents: 5_00 });
-    await writeInvoice(db, { orderId: order.id, dueOn: "2030-01-31" });
+    const invoice = await writeInvoice(db, { orderId: order.id, dueOn: "2030-01-31" });
+    await db.insert(payments).values({ invoiceId: invoice.id, amountCents: 10_00 });
   },
 });

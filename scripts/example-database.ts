@@ -1,0 +1,65 @@
+import { randomBytes } from "node:crypto";
+import { sql } from "drizzle-orm";
+import { features, migrations, resolvers } from "../examples/invoicing/src/app.ts";
+import { connectSql } from "../src/database/sql-connection.ts";
+import { createRowhouse } from "../src/rowhouse.ts";
+import { createApiKey } from "../src/lifecycle/api-keys.ts";
+import { createTenant } from "../src/lifecycle/tenants.ts";
+import { initDatabase } from "../src/migrations/init-database.ts";
+import { migrate } from "../src/migrations/migrate.ts";
+import { startTestServer } from "../test/helpers/test-server.ts";
+
+export interface ExampleDatabase extends AsyncDisposable {
+  readonly rolePrefix: string;
+  readonly appUrl: string;
+  readonly ownerUrl: string;
+}
+
+/**
+ * The invoicing example's database with two tenants' rows in every table, on a throw-away server (or TEST_DATABASE_URL's),
+ * with roles of its own. All of it is removed in the end.
+ */
+export async function openExampleDatabase(): Promise<ExampleDatabase> {
+  const server = await startTestServer();
+  const rolePrefix = `rhex_${randomBytes(3).toString("hex")}`;
+  const password = randomBytes(16).toString("hex");
+  const urlAs = (user?: string) => {
+    const url = new URL(server.adminUrl);
+    url.pathname = `/${rolePrefix}`;
+    return user === undefined ? url.href : Object.assign(url, { username: `${rolePrefix}_${user}`, password }).href;
+  };
+  const [ownerUrl, appUrl] = [urlAs("owner"), urlAs("app")];
+  const passwords = { owner: password, app: password, worker: password };
+  await initDatabase({ adminUrl: urlAs(), rolePrefix, passwords });
+  await migrate({ ownerUrl, rolePrefix, folders: migrations });
+  await fill(appUrl, ownerUrl);
+  return {
+    rolePrefix,
+    appUrl,
+    ownerUrl,
+    async [Symbol.asyncDispose]() {
+      {
+        await using admin = await connectSql(server.adminUrl, "rowhouse example");
+        await admin.query(`drop database ${rolePrefix} with (force)`);
+        for (const role of ["owner", "app", "worker", "queue"]) await admin.query(`drop role ${rolePrefix}_${role}`);
+      }
+      await server.stop();
+    },
+  };
+}
+
+async function fill(appUrl: string, ownerUrl: string): Promise<void> {
+  const tokens = { secret: randomBytes(48).toString("hex"), issuer: "example", audience: "example" };
+  await using rowhouse = await createRowhouse({ url: appUrl, features, resolvers: resolvers(tokens), log: "silent" });
+  await using owner = await connectSql(ownerUrl, "rowhouse example");
+  for (const slug of ["acme", "globex"]) {
+    const { id } = await createTenant(owner, { slug });
+    await createApiKey(owner, id, { name: "example", scopes: [] });
+    await rowhouse.withTenant(id, async (db) => {
+      for (const feature of features) await feature.seed?.(db);
+      await db.execute(
+        sql`select rowhouse.store_idempotent_answer('example', sha256('example'), 200::smallint, '{}', 'example')`,
+      );
+    });
+  }
+}

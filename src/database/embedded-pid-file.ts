@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 
@@ -32,19 +32,33 @@ export async function readPostmaster(data: string): Promise<Postmaster | undefin
   return { pid: Number(pid), port: Number(port), isReady: status.trim() === "ready" };
 }
 
+/** How long a server takes, at the very most, from making the file to writing into it, in ms. */
+const EMPTY_FOR = 5_000;
+
 /**
- * After a crash the process id in `postmaster.pid` may have passed to some other program of this user, and PostgreSQL
- * would refuse to start. That id is replaced by one of nobody's. The rest of the file stays, since PostgreSQL finds the
- * shared memory of the crashed server through it, and still refuses if a process of it is alive.
+ * Makes way where PostgreSQL would refuse to start because of what a crash has left.
+ *
+ * The process id in `postmaster.pid` may have passed to some other program of this user: it is replaced by one of
+ * nobody's. The rest of the file stays, since PostgreSQL finds the shared memory of the crashed server through it, and
+ * still refuses if a process of it is alive. An empty file, of a server that came no further, is removed.
  */
 export async function releasePidFile(data: string): Promise<void> {
-  const text = await readPidFile(data);
-  if (text === "" || (await readPostmaster(data)) !== undefined) return;
   const file = join(data, "postmaster.pid");
+  const info = await stat(file).catch(() => undefined);
+  if (info === undefined || (await readPostmaster(data)) !== undefined) return;
+  const text = await readPidFile(data);
+  if (text === "") {
+    if (Date.now() - info.mtimeMs > EMPTY_FOR) await rm(file, { force: true });
+    return;
+  }
+  // PostgreSQL itself passes over the id of no process.
+  if (!isAlive(Number(text.split("\n")[0]))) return;
   const draft = `${file}.${randomUUID()}`;
   // wx: the data directory may belong to another user than this process, who must not choose what gets written.
   await writeFile(draft, text.replace(/^.*/, String(NOBODY)), { flag: "wx" });
-  await rename(draft, file);
+  // Another process may have started a server meanwhile.
+  if ((await readPidFile(data)) === text) await rename(draft, file);
+  else await rm(draft);
 }
 
 /** True when there is a process with this id, whoever owns it. */

@@ -163,6 +163,10 @@ async function nextPort(ports: AsyncGenerator<number, undefined>): Promise<numbe
   throw new EmbeddedPostgresFailed("No port between 20000 and 29999 is free for the embedded PostgreSQL.");
 }
 
+/** PostgreSQL's words for them. The file may be read at any moment of another server's start or end. */
+const PASSING =
+  /lock file ".*" (already exists|is empty)|could not (open|read|remove old) lock file ".*": No such file|pre-existing shared memory block/;
+
 /** @returns undefined, or a problem that may pass */
 async function launch(options: PostmasterOptions, port: number): Promise<string | undefined> {
   const problem = await launchPostmaster(options, port);
@@ -171,7 +175,7 @@ async function launch(options: PostmasterOptions, port: number): Promise<string 
     return undefined;
   }
   // Another process was faster, with the data or with the port; or processes of a killed server are about to end.
-  if (/lock file ".*" already exists|pre-existing shared memory block/.test(problem)) return problem;
+  if (PASSING.test(problem)) return problem;
   if (!(await isPortFree(port))) return problem;
   throw new EmbeddedPostgresFailed(
     `The embedded PostgreSQL did not start in ${options.cluster.directory}: ${problem}\n` +

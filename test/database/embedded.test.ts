@@ -1,6 +1,18 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFile, chown, mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
+import {
+  appendFile,
+  chown,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -409,6 +421,15 @@ describe("after kill -9", () => {
     } finally {
       stranger.kill();
     }
+  });
+
+  test("of a server that had only begun to start, the next start is not held up by its empty pid file", async () => {
+    const directory = makeProject();
+    const file = join(dataOf(directory), "postmaster.pid");
+    await writeFile(file, "");
+    await utimes(file, 0, 0);
+    await using server = await start(directory);
+    expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
   });
 
   test("in the middle of making the database, the next start makes it anew", async () => {

@@ -1,10 +1,16 @@
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { Command } from "commander";
 import { connectSql } from "../database/sql-connection.ts";
 import { runDoctor, type Finding } from "../doctor/doctor.ts";
 import { formatZeroCount } from "../doctor/zero-count-report.ts";
 import { zeroCount } from "../doctor/zero-count.ts";
+import { ConfigInvalid } from "../errors.ts";
+import type { Feature } from "../http/feature.ts";
+import { formatProbeReport } from "../testing/probe-report.ts";
+import { probe } from "../testing/probe.ts";
 import { print } from "./output.ts";
-import { withOwner } from "./with-servers.ts";
+import { withOwner, withServers } from "./with-servers.ts";
 
 interface Json {
   readonly json?: boolean;
@@ -41,6 +47,34 @@ export function addChecks(program: Command): void {
         if (report.verdict !== "passed") process.exitCode = 1;
       }),
     );
+
+  program
+    .command("probe")
+    .description("prove for every route that one tenant's ids are worth nothing to another")
+    .requiredOption("--app <module>", "a JavaScript module that exports `features`")
+    .option("--json", "print JSON")
+    .addHelpText(
+      "after",
+      "\nMakes two tenants for each route and removes them again: for a test database, not for customers' data.\n" +
+        "Exits with 1 when a route fails, or cannot be probed and does not say why.\n\n" +
+        "Example:\n  rowhouse probe --app ./dist/app.js",
+    )
+    .action(({ app, json }: Json & { app: string }) =>
+      withServers(async ({ servers: { urls } }) => {
+        const features = await loadFeatures(app);
+        const report = await probe({ features, url: urls.app, ownerUrl: urls.owner });
+        print(report, json, () => formatProbeReport(report));
+        if (!report.passed) process.exitCode = 1;
+      }),
+    );
+}
+
+async function loadFeatures(file: string): Promise<readonly Feature[]> {
+  const module = (await import(pathToFileURL(resolve(file)).href).catch((cause: unknown) => {
+    throw new ConfigInvalid(`The module ${file} cannot be loaded.`, { cause });
+  })) as { features?: unknown };
+  if (Array.isArray(module.features)) return module.features as readonly Feature[];
+  throw new ConfigInvalid(`The module ${file} exports no list \`features\`: export what you give to createRowhouse().`);
 }
 
 function showFindings(findings: readonly Finding[]): string {

@@ -3,7 +3,17 @@ import { defineConfig, globalIgnores } from "eslint/config";
 import tseslint from "typescript-eslint";
 
 export default defineConfig(
-  globalIgnores(["dist", "node_modules", "**/node_modules", ".rowhouse", "src/generated", "examples/*/migrations"]),
+  globalIgnores([
+    "dist",
+    // A package of its own, with the peers it compares.
+    "bench",
+    ".dependency-cruiser.cjs",
+    "node_modules",
+    "**/node_modules",
+    ".rowhouse",
+    "src/generated",
+    "examples/*/migrations",
+  ]),
   js.configs.recommended,
   ...tseslint.configs.recommendedTypeChecked,
   {

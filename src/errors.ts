@@ -77,10 +77,6 @@ export class TenantInvalid extends RowhouseError {
   readonly code = "ERR_TENANT_INVALID";
 }
 
-export class IdInvalid extends RowhouseError {
-  readonly code = "ERR_ID_INVALID";
-}
-
 // The tenant transaction
 
 /** A query was sent on a transaction that has ended. */
@@ -273,7 +269,6 @@ export type RowhouseErrorCode = (
   | TenantBusy
   | PlacementChanged
   | TenantInvalid
-  | IdInvalid
   | TransactionClosed
   | TransactionAborted
   | CommitUnknown

@@ -5,7 +5,7 @@ export { createRowhouse, type Rowhouse, type RowhouseOptions } from "./rowhouse.
 // Tables
 export { tenantTable, type TenantTable } from "./tables/tenant-table.ts";
 export { globalTable, type GlobalTable } from "./tables/global-table.ts";
-export { belongsTo, type BelongsToOptions } from "./tables/belongs-to.ts";
+export { belongsTo, type BelongsToOptions, type OnDelete } from "./tables/belongs-to.ts";
 export { conflictTarget } from "./tables/conflict-target.ts";
 export { timestamps } from "./tables/columns.ts";
 export { idOf } from "./tables/id-of.ts";
@@ -37,7 +37,7 @@ export { subdomain } from "./tenancy/resolvers/subdomain.ts";
 export { customDomain } from "./tenancy/resolvers/custom-domain.ts";
 export type { WithTenant } from "./tenancy/with-tenant.ts";
 export type { Principal } from "./auth/principal.ts";
-export { createTokenVerifier, type TokenVerifier } from "./auth/verify-token.ts";
+export { createTokenVerifier, type TokenVerifier, type VerifiedToken } from "./auth/verify-token.ts";
 export { signToken } from "./auth/sign-token.ts";
 export { sharedTokens, type SharedTokens } from "./auth/development-tokens.ts";
 
@@ -73,5 +73,53 @@ export { connectSql, type SqlConnection } from "./database/sql-connection.ts";
 export { readConfig, type Config, type ServerUrls, type TokenConfig } from "./config.ts";
 
 // Errors
-export * as errors from "./errors.ts";
-export { RowhouseError, type RowhouseErrorCode } from "./errors.ts";
+export {
+  BodyTooLarge,
+  CheckViolation,
+  CommitUnknown,
+  ConfigInvalid,
+  ConnectionLost,
+  ConstraintViolation,
+  DataInvalid,
+  DatabaseUnavailable,
+  DefinitionInvalid,
+  EmbeddedPostgresFailed,
+  Forbidden,
+  ForeignKeyViolation,
+  IdempotencyInFlight,
+  IdempotencyKeyReused,
+  InternalError,
+  KeysUnavailable,
+  LockTimeout,
+  MediaTypeUnsupported,
+  MethodNotAllowed,
+  MigrationFailed,
+  MigrationInvalid,
+  MigrationLocked,
+  PermissionDenied,
+  PlacementChanged,
+  PoolExhausted,
+  QueryFailed,
+  ReadOnlyTransaction,
+  RequestInvalid,
+  ResourceNotFound,
+  RetryableError,
+  RowhouseError,
+  SchemaChanged,
+  SchemaOutdated,
+  StatementTimeout,
+  TenantBusy,
+  TenantInvalid,
+  TenantMismatch,
+  TenantNotFound,
+  TenantRequired,
+  TenantSuspended,
+  TransactionAborted,
+  TransactionClosed,
+  TransactionConflict,
+  Unauthenticated,
+  UniqueViolation,
+  UnsafeRole,
+  type FieldProblem,
+  type RowhouseErrorCode,
+} from "./errors.ts";

@@ -149,8 +149,8 @@ export async function createRowhouse(options: RowhouseOptions): Promise<Rowhouse
     tryCurrentTenant: () => context.tryCurrent()?.tenant,
     db: () => transaction().db,
     afterCommit: (hook) => transaction().afterCommit(hook),
-    bind: context.bind,
-    forgetTenant: registry.forget,
+    bind: (callback) => context.bind(callback),
+    forgetTenant: (tenantId) => registry.forget(tenantId),
     ready,
     async listen(listenOptions) {
       return (server = await listen(app, listenOptions));

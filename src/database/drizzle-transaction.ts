@@ -41,8 +41,8 @@ const LEFT_AS_TEXT: ReadonlySet<number> = new Set([
 ]);
 const asText = (value: unknown) => value;
 const types: pg.CustomTypesConfig = {
-  getTypeParser: ((id: number, format: "text" | "binary") =>
-    LEFT_AS_TEXT.has(id) ? asText : pg.types.getTypeParser(id, format as "text")) as typeof pg.types.getTypeParser,
+  getTypeParser: ((id: number, format: "text" | "binary"): unknown =>
+    LEFT_AS_TEXT.has(id) ? asText : pg.types.getTypeParser(id, format)) as typeof pg.types.getTypeParser,
 };
 
 class TenantPreparedQuery<Config extends PreparedQueryConfig> extends PgPreparedQuery<Config> {

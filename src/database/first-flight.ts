@@ -16,7 +16,7 @@ export interface FlightDeps {
 export interface Begun {
   readonly session: Session;
   /** Gives back the tenant's place among its concurrent transactions. */
-  leave(): void;
+  readonly leave: () => void;
 }
 
 export interface Flight extends Begun {

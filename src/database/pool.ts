@@ -85,7 +85,7 @@ export function createPool(options: PoolOptions): Pool {
     async acquire() {
       let client: PipelinedClient;
       try {
-        client = (await pool.connect()) as PipelinedClient;
+        client = await pool.connect();
       } catch (error) {
         if (error instanceof Error && error.message === "timeout exceeded when trying to connect") {
           throw new PoolExhausted(

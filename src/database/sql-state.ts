@@ -115,7 +115,7 @@ export function isCachedPlanChanged(error: unknown): boolean {
 }
 
 /** True when the server answered: the connection itself works. */
-export function isServerAnswer(error: unknown): error is pg.DatabaseError {
+function isServerAnswer(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError && error.code !== undefined;
 }
 

@@ -169,7 +169,7 @@ export function openTenantTransaction(
       if (phase !== "open") throw closed();
       hooks.push(hook);
     },
-    savepoint: savepoints.savepoint,
+    savepoint: (work) => savepoints.savepoint(work),
     commit() {
       if (ending) return isCommitted ? ending : ending.then(() => Promise.reject(closed()));
       isCommitted = true;

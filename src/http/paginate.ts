@@ -57,7 +57,7 @@ export async function paginate<Table extends PageTable>(
       key: sql<string>`${column}::text`,
       id: sql<string>`${table.id}::text`,
     })
-    .from(table as PgTable)
+    .from(table)
     .where(and(where, query.cursor === undefined ? undefined : beyond(column, table.id, direction, query.cursor)))
     .orderBy(order(column), order(table.id))
     .limit(query.limit + 1);

@@ -9,7 +9,7 @@ import type { Answer } from "./held-answer.ts";
  * Stores something about the answer in the transaction that it answers for. It must send its statement before it
  * returns, so that the statement travels in COMMIT's flight; if it fails, COMMIT is answered by ROLLBACK.
  */
-export type CommitStep = (answer: Answer) => Promise<unknown>;
+type CommitStep = (answer: Answer) => Promise<unknown>;
 
 /** A request's tenant and its transaction, which is opened when somebody first asks for it. */
 export interface RequestScope extends TenantScope {

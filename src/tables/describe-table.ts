@@ -2,7 +2,7 @@ import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { DefinitionInvalid } from "../errors.ts";
 import { tableKind, type TableKind } from "./table-kind.ts";
 
-export interface ColumnDescription {
+interface ColumnDescription {
   readonly name: string;
   /** The type as Drizzle writes it in DDL: `varchar(20)`, `timestamp with time zone`, `text[]`. */
   readonly type: string;

@@ -4,7 +4,7 @@ import type { Registry } from "./registry.ts";
 import type { Resolution, ResolverRequest, TenantResolver } from "./resolver.ts";
 import { requireActive, type Tenant } from "./tenant.ts";
 
-export interface ResolvedTenant {
+interface ResolvedTenant {
   readonly tenant: Tenant;
   /** Undefined when only the host names the tenant: routes say whether that is enough. */
   readonly principal: Principal | undefined;

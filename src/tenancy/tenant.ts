@@ -1,5 +1,5 @@
 import type { Placement, TenantRef } from "../database/types.ts";
-import { IdInvalid, TenantNotFound, TenantSuspended } from "../errors.ts";
+import { TenantNotFound, TenantSuspended } from "../errors.ts";
 
 export type TenantStatus = "active" | "suspended";
 
@@ -45,13 +45,4 @@ export function requireActive(tenant: Tenant | undefined): Tenant {
   if (tenant === undefined) throw new TenantNotFound("There is no such tenant.");
   if (tenant.status === "active") return tenant;
   throw new TenantSuspended("The tenant is suspended. An operator can resume it.");
-}
-
-/**
- * Checks an id before it is sent to the database.
- * @throws IdInvalid
- */
-export function assertUuid(value: unknown, what: string): asserts value is string {
-  if (isUuid(value)) return;
-  throw new IdInvalid(`${what} must be a UUID, got ${JSON.stringify(value)?.slice(0, 80) ?? typeof value}.`);
 }

@@ -13,7 +13,7 @@ import type { HoldHooks } from "../../src/http/held-answer.ts";
 import { holdResponse } from "../../src/http/held-response.ts";
 
 /** What a held response asked of its hooks, in order. */
-export interface Ledger {
+interface Ledger {
   readonly calls: string[];
   readonly logs: string[];
   readonly errors: unknown[];

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 
 /** One round of a rule's story: a fault, the findings that it must give, and the fix that must take them away. */
-export interface Round {
+interface Round {
   readonly fault: Step;
   readonly findings: readonly { readonly key: string; readonly detail: string }[];
   readonly fix: Step;

@@ -51,13 +51,15 @@ export async function paginate<Table extends PageTable>(
     );
   }
   const order = direction === "asc" ? asc : desc;
+  // Widened: Drizzle cannot see through a type parameter.
+  const source: PgTable = table;
   const rows = await db
     .select({
-      item: getTableColumns(table as PgTable),
+      item: getTableColumns(source),
       key: sql<string>`${column}::text`,
       id: sql<string>`${table.id}::text`,
     })
-    .from(table)
+    .from(source)
     .where(and(where, query.cursor === undefined ? undefined : beyond(column, table.id, direction, query.cursor)))
     .orderBy(order(column), order(table.id))
     .limit(query.limit + 1);

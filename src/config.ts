@@ -6,8 +6,8 @@ import { ConfigInvalid } from "./errors.ts";
 export interface ServerUrls {
   /** The app role: serves requests. */
   readonly app: string;
-  /** The owner role: migrations, backfills, tenants. */
-  readonly owner: string;
+  /** The owner role: migrations, backfills, tenants. Processes that only serve requests are better off without it. */
+  readonly owner: string | undefined;
   /** The worker role: queue tables across tenants. */
   readonly worker: string | undefined;
   /** A role with CREATEROLE, for provisioning commands only. */
@@ -131,10 +131,9 @@ const SERVER_VARIABLES = VARIABLES.filter((name) => name.endsWith("DATABASE_URL"
 /** What the variables have to agree on. Pairs of a variable and what is wrong with it. */
 function* relationProblems(env: z.output<typeof environment>): Generator<[Variable, string]> {
   const set = SERVER_VARIABLES.filter((name) => env[name] !== undefined);
-  for (const needed of ["DATABASE_URL", "OWNER_DATABASE_URL"] as const) {
-    if (set.length === 0 || env[needed] !== undefined) continue;
+  if (set.length > 0 && env.DATABASE_URL === undefined) {
     yield [
-      needed,
+      "DATABASE_URL",
       `is missing while ${set.join(" and ")} is set. Set it too, or none of them for the embedded PostgreSQL`,
     ];
   }
@@ -183,19 +182,29 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   throw new ConfigInvalid(`The environment's variables are not right. ${problems.join(". ")}.`);
 }
 
+/**
+ * The URL of a role that not every process has.
+ * @throws ConfigInvalid naming the variable to set
+ */
+export function requireUrl(urls: ServerUrls, role: "owner" | "admin"): string {
+  const url = urls[role];
+  if (url !== undefined) return url;
+  throw new ConfigInvalid(`Set ${role.toUpperCase()}_DATABASE_URL: this needs the ${role} role.`);
+}
+
 function toConfig(env: z.output<typeof environment>): Config {
   const { DATABASE_URL: app, OWNER_DATABASE_URL: owner } = env;
-  const hasServers = app !== undefined && owner !== undefined;
   return {
-    urls: hasServers
-      ? {
-          app,
-          owner,
-          worker: env.WORKER_DATABASE_URL,
-          admin: env.ADMIN_DATABASE_URL,
-          direct: env.DIRECT_DATABASE_URL ?? app,
-        }
-      : undefined,
+    urls:
+      app !== undefined
+        ? {
+            app,
+            owner,
+            worker: env.WORKER_DATABASE_URL,
+            admin: env.ADMIN_DATABASE_URL,
+            direct: env.DIRECT_DATABASE_URL ?? app,
+          }
+        : undefined,
     dataDirectory: env.ROWHOUSE_DATA_DIR,
     rolePrefix: env.ROWHOUSE_ROLE_PREFIX,
     poolSize: env.ROWHOUSE_POOL_SIZE,

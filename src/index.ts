@@ -70,7 +70,7 @@ export {
 export { connectSql, type SqlConnection } from "./database/sql-connection.ts";
 
 // Configuration
-export { readConfig, type Config, type ServerUrls, type TokenConfig } from "./config.ts";
+export { readConfig, requireUrl, type Config, type ServerUrls, type TokenConfig } from "./config.ts";
 
 // Errors
 export {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readConfig } from "../src/config.ts";
+import { readConfig, requireUrl } from "../src/config.ts";
 import { ConfigInvalid } from "../src/errors.ts";
 
 const APP = "postgres://acme_app:app-secret@db:5432/acme";
@@ -68,16 +68,17 @@ describe("the servers' URLs", () => {
     });
   });
 
-  test("one without the other is refused, and the missing one is named", () => {
-    expect(problemOf({ DATABASE_URL: APP })).toContain(
-      "OWNER_DATABASE_URL is missing while DATABASE_URL is set. Set it too, or none of them for the embedded PostgreSQL",
-    );
+  test("the app's alone is enough to serve; without it the others are refused, and it is named", () => {
+    const { urls } = readConfig({ DATABASE_URL: APP });
+    expect(urls).toMatchObject({ app: APP, owner: undefined });
+    expect(() => requireUrl(urls!, "owner")).toThrow("Set OWNER_DATABASE_URL: this needs the owner role.");
+    expect(requireUrl(readConfig({ DATABASE_URL: APP, OWNER_DATABASE_URL: OWNER }).urls!, "owner")).toBe(OWNER);
     expect(problemOf({ OWNER_DATABASE_URL: OWNER })).toContain(
-      "DATABASE_URL is missing while OWNER_DATABASE_URL is set",
+      "DATABASE_URL is missing while OWNER_DATABASE_URL is set. Set it too, or none of them for the embedded PostgreSQL",
     );
-    const both = problemOf({ ADMIN_DATABASE_URL: OWNER });
-    expect(both).toContain(" DATABASE_URL is missing while ADMIN_DATABASE_URL is set");
-    expect(both).toContain(" OWNER_DATABASE_URL is missing while ADMIN_DATABASE_URL is set");
+    expect(problemOf({ ADMIN_DATABASE_URL: OWNER })).toContain(
+      " DATABASE_URL is missing while ADMIN_DATABASE_URL is set",
+    );
   });
 
   test.each([

@@ -5,6 +5,7 @@ import { connectSql } from "../database/sql-connection.ts";
 import { runDoctor, type Finding } from "../doctor/doctor.ts";
 import { formatZeroCount } from "../doctor/zero-count-report.ts";
 import { zeroCount } from "../doctor/zero-count.ts";
+import { requireUrl } from "../config.ts";
 import { ConfigInvalid } from "../errors.ts";
 import type { Feature } from "../http/feature.ts";
 import { formatProbeReport } from "../testing/probe-report.ts";
@@ -62,7 +63,7 @@ export function addChecks(program: Command): void {
     .action(({ app, json }: Json & { app: string }) =>
       withServers(async ({ servers: { urls } }) => {
         const features = await loadFeatures(app);
-        const report = await probe({ features, url: urls.app, ownerUrl: urls.owner });
+        const report = await probe({ features, url: urls.app, ownerUrl: requireUrl(urls, "owner") });
         print(report, json, () => formatProbeReport(report));
         if (!report.passed) process.exitCode = 1;
       }),

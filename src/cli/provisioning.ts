@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { basename, resolve } from "node:path";
 import type { Command } from "commander";
-import { readConfig } from "../config.ts";
+import { readConfig, requireUrl } from "../config.ts";
 import { ConfigInvalid } from "../errors.ts";
 import { initDatabase } from "../migrations/init-database.ts";
 import { migrate } from "../migrations/migrate.ts";
@@ -48,7 +48,11 @@ export function addProvisioning(program: Command): void {
     .addHelpText("after", "\nExample:\n  rowhouse migrate shop=./migrations")
     .action((folders: string[], { json }: { json?: boolean }) =>
       withServers(async ({ config: { rolePrefix }, servers }) => {
-        const report = await migrate({ ownerUrl: servers.urls.owner, rolePrefix, folders: folders.map(toFolder) });
+        const report = await migrate({
+          ownerUrl: requireUrl(servers.urls, "owner"),
+          rolePrefix,
+          folders: folders.map(toFolder),
+        });
         print(report, json, () =>
           [
             ...report.applied.map((id) => `applied ${id}`),

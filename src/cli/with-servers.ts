@@ -1,4 +1,4 @@
-import { readConfig, type Config } from "../config.ts";
+import { readConfig, requireUrl, type Config } from "../config.ts";
 import { openServers, type Servers } from "../database/servers.ts";
 import { connectSql, type SqlConnection } from "../database/sql-connection.ts";
 import { prepareDatabase } from "../lifecycle/prepare-database.ts";
@@ -25,7 +25,7 @@ export function withOwner<Result>(
   work: (owner: SqlConnection, context: CommandContext) => Promise<Result>,
 ): Promise<Result> {
   return withServers(async (context) => {
-    await using owner = await connectSql(context.servers.urls.owner, "rowhouse cli");
+    await using owner = await connectSql(requireUrl(context.servers.urls, "owner"), "rowhouse cli");
     return await work(owner, context);
   });
 }

@@ -1,3 +1,4 @@
+import { requireUrl } from "../config.ts";
 import type { Servers } from "../database/servers.ts";
 import { initDatabase } from "../migrations/init-database.ts";
 import { migrate, type MigrationReport } from "../migrations/migrate.ts";
@@ -20,5 +21,5 @@ export async function prepareDatabase(
   if (embedded && urls.admin !== undefined) {
     await initDatabase({ adminUrl: urls.admin, rolePrefix, passwords: embedded.passwords });
   }
-  return migrate({ ownerUrl: urls.owner, rolePrefix, folders });
+  return migrate({ ownerUrl: requireUrl(urls, "owner"), rolePrefix, folders });
 }

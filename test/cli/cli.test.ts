@@ -110,7 +110,7 @@ describe("rowhouse", () => {
     });
     expect(await rowhouse(["tenant", "list"], { OWNER_DATABASE_URL: "" })).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("OWNER_DATABASE_URL is missing"),
+      stderr: expect.stringContaining("Set OWNER_DATABASE_URL"),
     });
   });
 

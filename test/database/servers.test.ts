@@ -38,9 +38,9 @@ test("with none, each role of the embedded PostgreSQL has its URL, and the datab
     const { urls, embedded } = servers;
     const init = { adminUrl: urls.admin!, rolePrefix: "acme", passwords: embedded!.passwords };
     await initDatabase(init);
-    await migrate({ ownerUrl: urls.owner, rolePrefix: "acme", folders: [] });
+    await migrate({ ownerUrl: urls.owner!, rolePrefix: "acme", folders: [] });
     expect(await whoAmI(urls.admin!)).toEqual({ role: "acme_admin", database: "rowhouse" });
-    expect(await whoAmI(urls.owner)).toEqual({ role: "acme_owner", database: "rowhouse" });
+    expect(await whoAmI(urls.owner!)).toEqual({ role: "acme_owner", database: "rowhouse" });
     expect(await whoAmI(urls.app)).toEqual({ role: "acme_app", database: "rowhouse" });
     expect(await whoAmI(urls.worker!)).toEqual({ role: "acme_worker", database: "rowhouse" });
     expect(urls.direct).toBe(urls.app);

@@ -6,6 +6,7 @@ import {
   openServers,
   prepareDatabase,
   readConfig,
+  requireUrl,
   sharedTokens,
   signToken,
   type Rowhouse,
@@ -45,8 +46,9 @@ const rowhouse = await createRowhouse({
   log: config.logLevel,
   info: { title: "Invoicing", version: "1.0.0" },
 });
-const acme = await seedTenant(rowhouse, servers.urls.owner, "acme", "Acme Inc.");
-const globex = await seedTenant(rowhouse, servers.urls.owner, "globex", "Globex Corp.");
+const ownerUrl = requireUrl(servers.urls, "owner");
+const acme = await seedTenant(rowhouse, ownerUrl, "acme", "Acme Inc.");
+const globex = await seedTenant(rowhouse, ownerUrl, "globex", "Globex Corp.");
 const { url } = await rowhouse.listen({ port: config.port });
 
 console.log(`

@@ -21,7 +21,16 @@ const WELL_FORMED = /^[A-Za-z0-9._-]{1,128}$/;
 export function attachState(request: IncomingMessage, log: Logger): RequestState {
   const given = request.headers["x-request-id"];
   const id = typeof given === "string" && WELL_FORMED.test(given) ? given : randomUUID();
-  const state: RequestState = { id, log: log.child({ requestId: id }), route: undefined, scope: undefined };
+  let child: Logger | undefined;
+  const state: RequestState = {
+    id,
+    // Made when it is first used: most requests log one line, and that only at their end.
+    get log() {
+      return (child ??= log.child({ requestId: id }));
+    },
+    route: undefined,
+    scope: undefined,
+  };
   return ((request as IncomingMessage & { [STATE]?: RequestState })[STATE] = state);
 }
 

@@ -33,13 +33,15 @@ function handle(route: RouteDefinition, deps: RouterDeps): RequestHandler {
     authorize(route, scope.principal?.scopes);
 
     const input = {
-      params: await parse(route.params, request.params, "params"),
-      query: await parse(route.query, request.query, "query"),
+      params: isEmpty(route.params) ? NO_FIELDS : await parse(route.params, request.params, "params"),
+      query: isEmpty(route.query) ? NO_FIELDS : await parse(route.query, request.query, "query"),
       body: route.body ? await parse(route.body, readBody(request), "body") : undefined,
       tenant: scope.tenant,
       principal: scope.principal,
       headers: request.headers,
-      log: state?.log,
+      get log() {
+        return state?.log;
+      },
       get signal() {
         return hangUpSignal(response);
       },
@@ -72,6 +74,9 @@ function authorize(route: RouteDefinition, scopes: readonly string[] | undefined
   const missing = route.scopes.filter((scope) => !scopes.includes(scope));
   if (missing.length > 0) throw new Forbidden(`The caller lacks the scope ${missing.map((s) => `"${s}"`).join(", ")}.`);
 }
+
+const NO_FIELDS = Object.freeze({});
+const isEmpty = (schema: z.ZodObject): boolean => Object.keys(schema.shape).length === 0;
 
 async function parse<Schema extends z.ZodType>(
   schema: Schema,

@@ -452,7 +452,7 @@ describe("an answer larger than what is held", () => {
         (app) =>
           app.get("/", (_request, response) => {
             response.write("x".repeat(2 * 1024 * 1024));
-            setImmediate(commit.open);
+            response.once("close", commit.open);
             throw new Error("half way");
           }),
         { commit: () => commit.promise, ...(onError && { onError }) },

@@ -237,6 +237,37 @@ describe("a client that hangs up", () => {
     expect(signals).toEqual([true]);
   });
 
+  it("gives a source that goes on nothing to go on with", async () => {
+    const waiting = gate();
+    const goOn = gate();
+    const ended = gate();
+    const refused = gate<unknown[]>();
+    const app = await serveTenants(
+      server,
+      streaming(async function* (input) {
+        input.signal.addEventListener("abort", () => ended.open());
+        yield "first";
+        waiting.open();
+        await goOn.promise;
+        const read = () => input.transaction((db) => db.select().from(notes));
+        const errors = [input.db.select().from(notes).execute(), read()].map((query) =>
+          query.catch((error: unknown) => error),
+        );
+        refused.open(await Promise.all(errors));
+      }),
+    );
+    const socket = app.dial(get(a));
+    await waiting.promise;
+    socket.destroy();
+    await ended.promise;
+    goOn.open();
+    expect(await refused.promise).toEqual([
+      expect.objectContaining({ code: "ERR_TRANSACTION_CLOSED" }),
+      new Error("The client hung up."),
+    ]);
+    expect(await openTransactions()).toBe(0);
+  });
+
   it("ends a read that is under way", async () => {
     const reading = gate();
     const forever = gate();

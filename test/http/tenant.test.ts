@@ -421,3 +421,57 @@ describe("commit before the response", () => {
     expect(await isStored("half sent")).toBe(true);
   });
 });
+
+it("all of that at once, over four connections: what was acknowledged is stored, what was refused is not", async () => {
+  const hangUps = new Map<string, () => void>();
+  const app = await serveTenants(server, (app, { db }) =>
+    app.post("/:kind/:body", async (request, response) => {
+      const { kind, body } = request.params;
+      await db().insert(notes).values({ body });
+      if (kind === "throws") throw new Error("after the insert");
+      if (kind === "hang-up") {
+        hangUps.get(body)?.();
+        await once(response, "close");
+      }
+      if (kind === "large") response.write("x".repeat(2 * 1024 * 1024));
+      response.status(kind === "refused" ? 409 : 201).end();
+    }),
+  );
+  const kinds = ["good", "throws", "refuse", "refused", "hang-up", "large"];
+  const requests = Array.from({ length: 120 }, async (_, index) => {
+    const kind = kinds[index % kinds.length]!;
+    const tenant = index % 2 === 0 ? a : b;
+    const body = `${kind}-${index}`;
+    const hangUp = new AbortController();
+    hangUps.set(body, () => hangUp.abort());
+    const answer = app.fetch(`/${kind}/${body}`, { ...post(tenant), signal: hangUp.signal });
+    const status = await answer.then(
+      (answered) => answered.status,
+      (error: Error) => error.name,
+    );
+    return { kind, body, tenant: tenant.id, status };
+  });
+  const outcomes = await Promise.all(requests);
+
+  const statuses = Object.fromEntries(kinds.map((kind) => [kind, new Set<unknown>()]));
+  for (const { kind, status } of outcomes) statuses[kind]!.add(status);
+  expect(Object.fromEntries(Object.entries(statuses).map(([kind, seen]) => [kind, [...seen]]))).toEqual({
+    good: [201],
+    throws: [500],
+    refuse: [422],
+    refused: [409],
+    "hang-up": ["AbortError"],
+    large: [201],
+  });
+  const { rows } = await server.asOwner<{ body: string; tenant_id: string }>(
+    "select body, tenant_id from public.notes",
+  );
+  const stored = new Map(rows.map((row) => [row.body, row.tenant_id]));
+  for (const { body, status, tenant } of outcomes)
+    expect([body, stored.get(body)]).toEqual([body, status === 201 ? tenant : undefined]);
+  const inTransaction = () =>
+    server.asAdmin("select from pg_stat_activity where datname = $1 and state like 'idle in transaction%'", [
+      server.name,
+    ]);
+  await expect.poll(async () => (await inTransaction()).rows).toEqual([]);
+});

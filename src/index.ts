@@ -27,6 +27,8 @@ export type { ApiInfo } from "./http/openapi.ts";
 export type { RunningServer } from "./http/server.ts";
 export { errorHandler } from "./http/error-handler.ts";
 export { requestLog } from "./http/request-log.ts";
+export { idempotency } from "./http/idempotency.ts";
+export { jsonBody } from "./http/app.ts";
 
 // Who the tenant is
 export type { Tenant, TenantStatus } from "./tenancy/tenant.ts";

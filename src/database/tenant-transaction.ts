@@ -3,6 +3,7 @@ import { CommitUnknown, ConnectionLost, TransactionAborted, TransactionClosed } 
 import type { StatementRunner } from "./drizzle-transaction.ts";
 import { type Begun, type Flight, type FlightDeps, statementKey, takeOff } from "./first-flight.ts";
 import type { SqlResult, SqlStatement } from "./sql-statement.ts";
+import type { Session } from "./pool.ts";
 import { createSavepoints, type Scope } from "./savepoints.ts";
 import { fromDatabaseError, isCachedPlanChanged, isConnectionGone } from "./sql-state.ts";
 import type { TenantDb, TenantRef, TenantTransaction, TransactionOptions } from "./types.ts";
@@ -39,6 +40,8 @@ export function openTenantTransaction(
   let queryCount = 0;
   /** Why the database refused the first statement that it refused: the reason behind a COMMIT answered by ROLLBACK. */
   let firstFailure: unknown;
+  /** Set once the caller's own SQL has ended the transaction: the connection is not given back then. */
+  let escaped: TransactionClosed | undefined;
   const pending = new Set<Promise<unknown>>();
   const hooks: (() => void | Promise<void>)[] = [];
 
@@ -74,20 +77,33 @@ export function openTenantTransaction(
       await track(flight.then(swallow));
       return send(statement);
     }
+    const { session } = begun;
+    let result: SqlResult;
     try {
-      return await begun.session.send(deps.names.name(statement, begun.session, statementKey(tenant)));
+      result = await session.send(deps.names.name(statement, session, statementKey(tenant)));
     } catch (error) {
       firstFailure ??= error;
       if (isCachedPlanChanged(error)) deps.names.renew();
       throw fromDatabaseError(error, "query");
     }
+    return stillInside(result, session);
+  }
+
+  /** A COMMIT or ROLLBACK in the caller's own SQL leaves the tenant's transaction: what follows would have no tenant. */
+  function stillInside(result: SqlResult, session: Session): SqlResult {
+    if (!session.isOutside()) return result;
+    escaped ??= new TransactionClosed(
+      `The handler's own SQL ended the tenant's transaction (${result.command}). ` +
+        "Leave COMMIT and ROLLBACK to Rowhouse; for a part that may fail there is db.transaction().",
+    );
+    throw escaped;
   }
 
   async function begin(statement: SqlStatement): Promise<SqlResult> {
     flight = takeOff(deps, tenant, options, statement, () => phase !== "ended");
     const { first, session, leave } = await flight;
     begun = { session, leave };
-    if (first.status === "fulfilled") return first.value;
+    if (first.status === "fulfilled") return stillInside(first.value, session);
     firstFailure = first.reason;
     throw fromDatabaseError(first.reason, "query");
   }
@@ -114,6 +130,7 @@ export function openTenantTransaction(
 
   async function sendCommit({ session, leave }: Begun): Promise<void> {
     try {
+      if (escaped) throw escaped;
       if (session.isLost() || isConnectionGone(firstFailure)) {
         throw new ConnectionLost(
           "The connection to PostgreSQL was lost before COMMIT was sent: nothing was stored. Try again.",
@@ -136,9 +153,14 @@ export function openTenantTransaction(
         );
       }
     } finally {
-      session.release();
-      leave();
+      giveBack(session, leave);
     }
+  }
+
+  function giveBack(session: Session, leave: () => void): void {
+    if (escaped) session.destroy();
+    else session.release();
+    leave();
   }
 
   async function rollback(): Promise<void> {
@@ -146,9 +168,8 @@ export function openTenantTransaction(
     await flight?.catch(swallow);
     if (!begun) return;
     const { session, leave } = begun;
-    await session.command("rollback").catch(swallow);
-    session.release();
-    leave();
+    if (!escaped) await session.command("rollback").catch(swallow);
+    giveBack(session, leave);
   }
 
   let db: TenantDb | undefined;

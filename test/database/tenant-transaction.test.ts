@@ -321,6 +321,23 @@ describe("ending", () => {
     expect(await bodies(c)).toEqual([]);
   });
 
+  it("notices when the handler's own SQL ends it, and lets nobody have that connection", async () => {
+    const one = connect({ poolSize: 1, tenantLimit: 1 });
+    const c = await newTenant("escape");
+    for (const command of ["commit", "rollback"]) {
+      const escaping = one.open(c);
+      const backend = await pid(escaping);
+      await expect(escaping.db.execute(sql.raw(command))).rejects.toMatchObject({
+        code: "ERR_TRANSACTION_CLOSED",
+        message: expect.stringContaining(`own SQL ended the tenant's transaction (${command.toUpperCase()})`),
+      });
+      await expect(escaping.commit()).rejects.toMatchObject({ code: "ERR_TRANSACTION_CLOSED" });
+      const next = one.open(c);
+      expect(await pid(next)).not.toBe(backend);
+      await next.commit();
+    }
+  });
+
   it("waits at commit for a query that nobody awaited", async () => {
     const c = await newTenant("unawaited");
     const transaction = database.open(c);

@@ -233,6 +233,13 @@ export class ResourceNotFound extends RowhouseError {
 
 export class MethodNotAllowed extends RowhouseError {
   readonly code = "ERR_METHOD_NOT_ALLOWED";
+  /** What the path takes instead. */
+  readonly allow: readonly string[];
+
+  constructor(message: string, details: ErrorDetails & { allow?: readonly string[] } = {}) {
+    super(message, details);
+    this.allow = details.allow ?? [];
+  }
 }
 
 export class BodyTooLarge extends RowhouseError {

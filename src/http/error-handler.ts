@@ -1,4 +1,5 @@
 import type { ErrorRequestHandler, Request, Response } from "express";
+import { MethodNotAllowed } from "../errors.ts";
 import { abandonAnswer } from "./held-response.ts";
 import { retryAfterOf, statusOf, toProblem, toRowhouseError } from "./problem.ts";
 import { stateOf } from "./request-state.ts";
@@ -14,6 +15,8 @@ export function answerProblem(request: Request, response: Response, thrown: unkn
 
   const retryAfter = retryAfterOf(error);
   if (retryAfter !== undefined) response.setHeader("Retry-After", String(retryAfter));
+  // RFC 9110, section 15.5.6: a 405 lists what is allowed.
+  if (error instanceof MethodNotAllowed) response.setHeader("Allow", error.allow.join(", "));
   // RFC 9110, section 11.6.1: a 401 names the way to authenticate.
   if (status === 401) response.setHeader("WWW-Authenticate", 'Bearer realm="rowhouse"');
   response.status(status);

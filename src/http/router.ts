@@ -107,17 +107,16 @@ function hangUpSignal(response: Response): AbortSignal {
   return controller.signal;
 }
 
-/** RFC 9110, section 15.5.6: a 405 lists what is allowed. */
+/** The answer to OPTIONS, and to every method that the path does not take. */
 function refuseMethod(routes: readonly RouteDefinition[]): RequestHandler {
   const methods = new Set(routes.map((route) => route.method.toUpperCase()));
   if (methods.has("GET")) methods.add("HEAD");
-  const allow = [...methods, "OPTIONS"].join(", ");
+  const allow = [...methods, "OPTIONS"];
   return function refuseMethod(request, response) {
-    response.setHeader("Allow", allow);
     if (request.method === "OPTIONS") {
-      response.status(204).end();
+      response.status(204).setHeader("Allow", allow.join(", ")).end();
       return;
     }
-    throw new MethodNotAllowed(`${request.method} is not possible here. Allowed: ${allow}.`);
+    throw new MethodNotAllowed(`${request.method} is not possible here. Allowed: ${allow.join(", ")}.`, { allow });
   };
 }

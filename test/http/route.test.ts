@@ -74,9 +74,9 @@ const feature = defineFeature({
       const rows = await Promise.all(["p1", "p2", "p3"].map((body) => db.insert(notes).values({ body }).returning()));
       return rows.flat().length;
     });
-    route.get("/none", { transaction: "none" }, async ({ transaction }) => {
-      const before = await transaction((db) => db.select().from(notes));
-      await transaction((db) => db.insert(notes).values({ body: "in a short transaction" }));
+    route.get("/none", { transaction: "none" }, async (input) => {
+      const before = await input.transaction((db) => db.select().from(notes));
+      await input.transaction((db) => db.insert(notes).values({ body: "in a short transaction" }));
       return before.length;
     });
     route.get("/sleeps", {}, async ({ db, signal }) => {

@@ -42,7 +42,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   async function ask(statement: SqlStatement, isLast = false): Promise<unknown[]> {
     const session = await pool.acquire();
     try {
-      const result = await session.send(names.name(statement, session, "lookup"));
+      const { result } = await session.send(names.name(statement, session, "lookup"));
       session.release();
       return result.rows;
     } catch (error) {

@@ -1,7 +1,7 @@
 import { fromDatabaseError, isCachedPlanChanged, isConnectionGone } from "./sql-state.ts";
 import { TransactionClosed } from "../errors.ts";
 import type { Pool, Session } from "./pool.ts";
-import type { SqlResult, SqlStatement } from "./sql-statement.ts";
+import type { SqlAnswer, SqlStatement } from "./sql-statement.ts";
 import type { StatementNames } from "./statement-names.ts";
 import type { TenantLimit } from "./tenant-limit.ts";
 import type { TenantRef, TransactionOptions } from "./types.ts";
@@ -21,7 +21,7 @@ export interface Begun {
 
 export interface Flight extends Begun {
   /** What became of the first statement. */
-  readonly first: PromiseSettledResult<SqlResult>;
+  readonly first: PromiseSettledResult<SqlAnswer>;
 }
 
 // The isolation level is pinned: enter() must see what was committed before it was granted the tenant's lock.
@@ -83,7 +83,7 @@ async function attempt(
   const isWarm = preamble.every((ahead) => ahead.isPrepared);
   const statement = isLast || !isWarm ? first : deps.names.name(first, session, statementKey(tenant));
   const outcome = await session.sendFlight(preamble, statement);
-  if (outcome.ok) return { session, first: { status: "fulfilled", value: outcome.result } };
+  if (outcome.ok) return { session, first: { status: "fulfilled", value: outcome.answer } };
 
   const { error, completed } = outcome;
   if (completed === 0) {

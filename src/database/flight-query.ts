@@ -1,5 +1,5 @@
 import pg from "pg";
-import type { SqlResult, SqlStatement } from "./sql-statement.ts";
+import type { SqlAnswer, SqlResult, SqlStatement } from "./sql-statement.ts";
 
 /*
  * Several statements between one pair of messages: Bind and Execute for each, and one Sync at the end
@@ -76,21 +76,27 @@ class FlightQuery extends BaseQuery {
   }
 }
 
+/** pg's typings leave out what pipelining needs; this is a documented method. */
+export type PipelinedClient = pg.PoolClient & { getTransactionStatus(): "I" | "T" | "E" | null };
+
 /** What became of a flight: either the query's result, or the error and how many statements of the preamble had run. */
 export type FlightOutcome =
-  | { readonly ok: true; readonly result: SqlResult }
+  | { readonly ok: true; readonly answer: SqlAnswer }
   | { readonly ok: false; readonly error: unknown; readonly completed: number };
 
 /** Sends the preamble and the statement in one flight. Never rejects. */
 export function sendFlight(
-  client: pg.PoolClient,
+  client: PipelinedClient,
   preamble: readonly PreambleStatement[],
   statement: SqlStatement,
 ): Promise<FlightOutcome> {
   return new Promise((resolve) => {
     const query = new FlightQuery(preamble, extended(statement));
-    query.callback = (error, result) =>
-      resolve(error ? { ok: false, error, completed: query.completed } : { ok: true, result });
+    query.callback = (error, result) => {
+      if (error) return resolve({ ok: false, error, completed: query.completed });
+      // Read now: by the time the caller goes on, the answer to a COMMIT behind this may have come as well.
+      resolve({ ok: true, answer: { result, isOutside: client.getTransactionStatus() === "I" } });
+    };
     client.query(query as unknown as pg.Submittable);
   });
 }

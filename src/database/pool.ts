@@ -1,19 +1,17 @@
 import pg from "pg";
 import { PoolExhausted } from "../errors.ts";
-import { type FlightOutcome, type PreambleStatement, sendFlight } from "./flight-query.ts";
+import { type FlightOutcome, type PipelinedClient, type PreambleStatement, sendFlight } from "./flight-query.ts";
 import { fromDatabaseError } from "./sql-state.ts";
-import type { SqlResult, SqlStatement } from "./sql-statement.ts";
+import type { SqlAnswer, SqlResult, SqlStatement } from "./sql-statement.ts";
 
 /** One connection, lent. Statements are sent at once, without waiting for the answers of those before (pipelining). */
 export interface Session {
   /** The driver's own errors come out raw: only the transaction knows what they mean. */
-  send(statement: SqlStatement): Promise<SqlResult>;
+  send(statement: SqlStatement): Promise<SqlAnswer>;
   /** Sends one of the transaction's own commands (COMMIT, SAVEPOINT …), in the shortest form there is. */
   command(text: string): Promise<SqlResult>;
   /** Sends statements nobody reads and the one behind them together; that one runs only if all before it did. */
   sendFlight(preamble: readonly PreambleStatement[], statement: SqlStatement): Promise<FlightOutcome>;
-  /** True when the connection is known to stand outside any transaction. */
-  isOutside(): boolean;
   /** True once the connection is known to be gone. */
   isLost(): boolean;
   /** The names of the statements that were prepared on this connection. */
@@ -45,11 +43,6 @@ const ACQUIRE_TIMEOUT_MS = 5_000;
 const SILENCE_TIMEOUT_MS = 60_000;
 /** Connections are renewed at this age, in seconds, so that memory of old plans is given back. */
 const CONNECTION_LIFETIME_S = 3_600;
-
-/** pg's typings leave out what pipelining needs; these are its documented properties. */
-type PipelinedClient = pg.PoolClient & {
-  getTransactionStatus(): "I" | "T" | "E" | null;
-};
 
 /**
  * Makes the pool of application connections. It stays inside `database/`: whoever holds a raw connection could read
@@ -109,12 +102,11 @@ function lend(client: PipelinedClient, lost: WeakSet<pg.PoolClient>, statements:
     isLost,
     async send(statement) {
       const outcome = await sendFlight(client, [], statement);
-      if (outcome.ok) return outcome.result;
+      if (outcome.ok) return outcome.answer;
       throw outcome.error;
     },
     command: (text) => client.query(text),
     sendFlight: (preamble, statement) => sendFlight(client, preamble, statement),
-    isOutside: () => client.getTransactionStatus() === "I",
     release: () => client.release(isLost() || client.getTransactionStatus() !== "I"),
     destroy: () => client.release(true),
   };

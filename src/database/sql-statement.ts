@@ -15,3 +15,10 @@ export interface SqlResult {
   readonly rowCount: number | null;
   readonly rows: unknown[];
 }
+
+/** A statement's result, and where it left the connection. */
+export interface SqlAnswer {
+  readonly result: SqlResult;
+  /** True when the connection stood outside any transaction at the moment of the answer. */
+  readonly isOutside: boolean;
+}

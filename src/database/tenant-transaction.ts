@@ -2,7 +2,7 @@ import type { AsyncLocalStorage } from "node:async_hooks";
 import { CommitUnknown, ConnectionLost, TransactionAborted, TransactionClosed } from "../errors.ts";
 import type { StatementRunner } from "./drizzle-transaction.ts";
 import { type Begun, type Flight, type FlightDeps, statementKey, takeOff } from "./first-flight.ts";
-import type { SqlResult, SqlStatement } from "./sql-statement.ts";
+import type { SqlAnswer, SqlResult, SqlStatement } from "./sql-statement.ts";
 import type { Session } from "./pool.ts";
 import { createSavepoints, type Scope } from "./savepoints.ts";
 import { fromDatabaseError, isCachedPlanChanged, isConnectionGone } from "./sql-state.ts";
@@ -78,20 +78,20 @@ export function openTenantTransaction(
       return send(statement);
     }
     const { session } = begun;
-    let result: SqlResult;
+    let answer: SqlAnswer;
     try {
-      result = await session.send(deps.names.name(statement, session, statementKey(tenant)));
+      answer = await session.send(deps.names.name(statement, session, statementKey(tenant)));
     } catch (error) {
       firstFailure ??= error;
       if (isCachedPlanChanged(error)) deps.names.renew();
       throw fromDatabaseError(error, "query");
     }
-    return stillInside(result, session);
+    return stillInside(answer);
   }
 
   /** A COMMIT or ROLLBACK in the caller's own SQL leaves the tenant's transaction: what follows would have no tenant. */
-  function stillInside(result: SqlResult, session: Session): SqlResult {
-    if (!session.isOutside()) return result;
+  function stillInside({ result, isOutside }: SqlAnswer): SqlResult {
+    if (!isOutside) return result;
     escaped ??= new TransactionClosed(
       `The handler's own SQL ended the tenant's transaction (${result.command}). ` +
         "Leave COMMIT and ROLLBACK to Rowhouse; for a part that may fail there is db.transaction().",
@@ -103,7 +103,7 @@ export function openTenantTransaction(
     flight = takeOff(deps, tenant, options, statement, () => phase !== "ended");
     const { first, session, leave } = await flight;
     begun = { session, leave };
-    if (first.status === "fulfilled") return stillInside(first.value, session);
+    if (first.status === "fulfilled") return stillInside(first.value);
     firstFailure = first.reason;
     throw fromDatabaseError(first.reason, "query");
   }

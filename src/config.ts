@@ -229,8 +229,12 @@ function tryUrl(text: string): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined;
 }
 
-// For a socket the host is empty and its folder travels as `?host=/run/postgresql`, which WHATWG's URL refuses.
-const tryDatabaseUrl = (text: string) => tryUrl(text.replace(/@\/(.*[?&]host=)/, "@socket/$1"));
+/**
+ * A database's URL in its parts. For a socket the host is empty and its folder travels as `?host=/run/postgresql`, which
+ * WHATWG's URL refuses: it gets a host here, and the driver goes by the folder still.
+ * @returns undefined for what is no URL
+ */
+export const tryDatabaseUrl = (text: string): URL | undefined => tryUrl(text.replace(/@\/(.*[?&]host=)/, "@socket/$1"));
 
 function isDatabaseUrl(text: string): boolean {
   const url = tryDatabaseUrl(text);

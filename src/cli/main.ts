@@ -37,6 +37,13 @@ function report(error: unknown): number {
   const message = error instanceof Error ? error.message : String(error);
   const cause = error instanceof Error && error.cause instanceof Error ? `\n  because: ${error.cause.message}` : "";
   process.stderr.write(`error [${code}] ${message}${cause}\n`);
-  if (program.opts<{ verbose?: boolean }>().verbose) console.error(error);
+  if (program.opts<{ verbose?: boolean }>().verbose) process.stderr.write(`${stacks(error)}\n`);
   return 1;
+}
+
+/** Stacks only: what else hangs on an error can be a URL with its password, or a customer's row. */
+function stacks(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const stack = error.stack ?? error.message;
+  return error.cause === undefined ? stack : `${stack}\ncaused by ${stacks(error.cause)}`;
 }

@@ -1,7 +1,6 @@
-import { randomBytes } from "node:crypto";
 import { basename, resolve } from "node:path";
 import type { Command } from "commander";
-import { readConfig, requireUrl } from "../config.ts";
+import { readConfig, requireUrl, tryDatabaseUrl } from "../config.ts";
 import { ConfigInvalid } from "../errors.ts";
 import { initDatabase } from "../migrations/init-database.ts";
 import { migrate } from "../migrations/migrate.ts";
@@ -14,7 +13,8 @@ export function addProvisioning(program: Command): void {
     .description("make the database's roles and grants, as an administrator (ADMIN_DATABASE_URL)")
     .addHelpText(
       "after",
-      "\nPasswords are those of DATABASE_URL, OWNER_DATABASE_URL and WORKER_DATABASE_URL.\n\nExample:\n  rowhouse init-database",
+      "\nPasswords are those of DATABASE_URL, OWNER_DATABASE_URL and WORKER_DATABASE_URL; where one is missing, the role\n" +
+        "keeps what it has.\n\nExample:\n  rowhouse init-database",
     )
     .action(async () => {
       const { urls, rolePrefix } = readConfig();
@@ -23,15 +23,14 @@ export function addProvisioning(program: Command): void {
           "Set ADMIN_DATABASE_URL, DATABASE_URL and OWNER_DATABASE_URL: this makes the latter two's roles.",
         );
       }
-      const password = (url: string | undefined) => decodeURIComponent(url === undefined ? "" : new URL(url).password);
-      const owner = password(urls.owner);
-      const app = password(urls.app);
-      // A worker whose URL is not given cannot log in until its password is set.
-      const worker = password(urls.worker) || randomBytes(24).toString("hex");
       await initDatabase({
         adminUrl: urls.admin,
         rolePrefix,
-        ...(owner && app ? { passwords: { owner, app, worker } } : {}),
+        passwords: {
+          owner: passwordIn("OWNER_DATABASE_URL", urls.owner),
+          app: passwordIn("DATABASE_URL", urls.app),
+          worker: passwordIn("WORKER_DATABASE_URL", urls.worker),
+        },
       });
       console.log(
         `Roles ${rolePrefix}_owner, ${rolePrefix}_app and ${rolePrefix}_worker are ready. Next: rowhouse migrate.`,
@@ -64,7 +63,18 @@ export function addProvisioning(program: Command): void {
     );
 }
 
+/** @returns undefined where the URL has none */
+function passwordIn(variable: string, url: string | undefined): string | undefined {
+  const password = tryDatabaseUrl(url ?? "")?.password ?? "";
+  try {
+    return decodeURIComponent(password) || undefined;
+  } catch {
+    throw new ConfigInvalid(`The password in ${variable} is not percent-encoded. Write "%" as "%25" in it.`);
+  }
+}
+
 function toFolder(argument: string): { source: string; path: string } {
-  const [name, path] = argument.includes("=") ? argument.split("=", 2) : [basename(resolve(argument)), argument];
-  return { source: name ?? "", path: resolve(path ?? "") };
+  const at = argument.indexOf("=");
+  if (at < 0) return { source: basename(resolve(argument)), path: resolve(argument) };
+  return { source: argument.slice(0, at), path: resolve(argument.slice(at + 1)) };
 }

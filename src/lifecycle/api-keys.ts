@@ -69,6 +69,10 @@ export async function revokeApiKey(owner: SqlConnection, prefix: string): Promis
   );
   const [record] = rows;
   if (record) return record;
+  // Not repeated: whoever pasted a whole key by mistake is not to find its secret in a log.
+  if (prefix.includes("_")) {
+    throw new ResourceNotFound('That is no prefix. It is the part of a key between the first and the second "_".');
+  }
   throw new ResourceNotFound(
     `There is no API key with the prefix "${prefix}". \`rowhouse key list <tenant>\` shows them.`,
   );

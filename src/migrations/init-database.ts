@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { tryDatabaseUrl } from "../config.ts";
 import { roleName, withRolePrefix } from "../database/role-names.ts";
 import { serverErrorOf } from "../database/server-error.ts";
 import { connectSql, type SqlConnection } from "../database/sql-connection.ts";
@@ -8,10 +9,11 @@ import { scramVerifier } from "./scram-verifier.ts";
 
 const OLDEST_VERSION = 15;
 
+/** A role that has none keeps what it has: a new one cannot log in with a password until it gets one. */
 interface RolePasswords {
-  readonly owner: string;
-  readonly app: string;
-  readonly worker: string;
+  readonly owner?: string | undefined;
+  readonly app?: string | undefined;
+  readonly worker?: string | undefined;
 }
 
 export interface InitDatabaseOptions {
@@ -40,14 +42,20 @@ export async function initDatabase(options: InitDatabaseOptions): Promise<void> 
   await withRetries(() => prepareRoles(connection, options.rolePrefix, verifiers));
 }
 
+function parse(url: string): URL {
+  const parsed = tryDatabaseUrl(url);
+  if (parsed !== undefined) return parsed;
+  throw new ConfigInvalid("The administrator's URL is none. Write it as postgres://user@host:5432/database.");
+}
+
 function databaseOf(url: string): string {
-  const name = decodeURIComponent(new URL(url).pathname.slice(1));
+  const name = decodeURIComponent(parse(url).pathname.slice(1));
   if (name !== "") return name;
   throw new ConfigInvalid("The administrator's URL names no database. Write it as postgres://user@host:5432/database.");
 }
 
 function atDatabase(url: string, database: string): string {
-  const other = new URL(url);
+  const other = parse(url);
   other.pathname = `/${encodeURIComponent(database)}`;
   return other.href;
 }
@@ -112,9 +120,13 @@ async function assertVersion(connection: SqlConnection): Promise<void> {
   throw new ConfigInvalid(`The server is PostgreSQL ${text}. Rowhouse needs ${OLDEST_VERSION} or later.`);
 }
 
-function passwordVerifiers({ passwords, rolePrefix }: InitDatabaseOptions): Map<string, string> {
-  const kinds = passwords ? (["owner", "app", "worker"] as const) : [];
-  return new Map(kinds.map((kind) => [roleName(rolePrefix, kind), scramVerifier(passwords![kind])]));
+function passwordVerifiers({ passwords = {}, rolePrefix }: InitDatabaseOptions): Map<string, string> {
+  const verifiers = new Map<string, string>();
+  for (const kind of ["owner", "app", "worker"] as const) {
+    const password = passwords[kind];
+    if (password !== undefined) verifiers.set(roleName(rolePrefix, kind), scramVerifier(password));
+  }
+  return verifiers;
 }
 
 async function prepareRoles(connection: SqlConnection, prefix: string, verifiers: Map<string, string>): Promise<void> {

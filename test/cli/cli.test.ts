@@ -1,7 +1,10 @@
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTokenVerifier } from "../../src/auth/verify-token.ts";
+import type { TokenConfig } from "../../src/config.ts";
 import { createTestDatabase, type TestDatabase } from "../helpers/database.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
@@ -78,6 +81,62 @@ describe("rowhouse", () => {
     expect(zeroCount.stdout).toContain("UNPROVEN");
   });
 
+  it("takes a folder of migrations whose path holds a =", async () => {
+    const directory = await mkdtemp(path.join(tmpdir(), "rowhouse-cli-"));
+    try {
+      const folder = path.join(directory, "a=b");
+      await cp(path.join(ROOT, "test/fixtures/migrations"), folder, { recursive: true });
+      expect(await rowhouse(["migrate", `test=${folder}`])).toMatchObject({ code: 0, stdout: "nothing to do\n" });
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+
+  it("makes roles with the URLs' passwords, and leaves alone a role without", async () => {
+    const passwords = async () => {
+      const { rows } = await server.asAdmin<{ role: string; verifier: string }>(
+        "select rolname as role, rolpassword as verifier from pg_catalog.pg_authid where rolname like $1",
+        [`${server.rolePrefix}\\_%`],
+      );
+      return (kind: string) => rows.find((row) => row.role === `${server.rolePrefix}_${kind}`)?.verifier;
+    };
+    const before = await passwords();
+    expect(await rowhouse(["init-database"], { ADMIN_DATABASE_URL: server.provisionerUrl })).toMatchObject({
+      code: 0,
+      stderr: "",
+      stdout: expect.stringContaining("Next: rowhouse migrate."),
+    });
+    const after = await passwords();
+    expect(after("app")).not.toBe(before("app"));
+    expect(after("worker")).toMatch(/^SCRAM-SHA-256/);
+    expect(after("worker")).toBe(before("worker"));
+    expect((await rowhouse(["tenant", "list"])).code).toBe(0);
+  });
+
+  it("starts the project's own PostgreSQL where no server is configured, and keeps one secret", async () => {
+    const directory = await mkdtemp(path.join(tmpdir(), "rowhouse-cli-"));
+    const own = {
+      DATABASE_URL: "",
+      OWNER_DATABASE_URL: "",
+      ROWHOUSE_JWT_SECRET: "",
+      ROWHOUSE_JWT_ISSUER: "",
+      ROWHOUSE_JWT_AUDIENCE: "",
+      ROWHOUSE_DATA_DIR: path.join(directory, "data"),
+    };
+    try {
+      expect(await rowhouse(["tenant", "create", "acme"], own)).toMatchObject({ code: 0, stderr: "" });
+      const token = await rowhouse(["token", "acme"], own);
+      const secret = await readFile(path.join(own.ROWHOUSE_DATA_DIR, "token-secret"), "utf8");
+      expect((await stat(path.join(own.ROWHOUSE_DATA_DIR, "token-secret"))).mode & 0o777).toBe(0o600);
+      const config: TokenConfig = { secret, issuer: "rowhouse", audience: "rowhouse" };
+      expect(await createTokenVerifier(config)(token.stdout.trim())).toMatchObject({ principal: { id: "developer" } });
+      await rowhouse(["token", "acme"], own);
+      expect(await readFile(path.join(own.ROWHOUSE_DATA_DIR, "token-secret"), "utf8")).toBe(secret);
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+
   it("finds a sabotage and says how to mend it", async () => {
     await server.asOwner("drop policy tenant_isolation on public.notes");
     const doctor = await rowhouse(["doctor"]);
@@ -108,6 +167,14 @@ describe("rowhouse", () => {
       code: 1,
       stderr: expect.stringContaining("cannot be loaded"),
     });
+    expect(await rowhouse(["tenant", "list"], { DATABASE_URL: "" })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("DATABASE_URL is missing while OWNER_DATABASE_URL is set"),
+    });
+    expect(await rowhouse(["init-database"])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("error [ERR_CONFIG_INVALID] Set ADMIN_DATABASE_URL"),
+    });
     expect(await rowhouse(["tenant", "list"], { OWNER_DATABASE_URL: "" })).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("Set OWNER_DATABASE_URL"),
@@ -124,21 +191,35 @@ describe("rowhouse", () => {
     });
     expect(unreachable).toMatchObject({ code: 1, stderr: expect.stringContaining("ERR_DATABASE_UNAVAILABLE") });
     expect(unreachable.stderr).not.toContain("s3cret");
+    expect(unreachable.stderr).not.toContain("    at ");
+    for (const url of ["postgres://o:s3cret@/x?host=/nowhere", "postgres://o:s3cret%zz@127.0.0.1:1/x"]) {
+      const verbose = await rowhouse(["--verbose", "init-database"], {
+        ADMIN_DATABASE_URL: url.replace("o:", "admin:"),
+        OWNER_DATABASE_URL: url,
+      });
+      expect(verbose).toMatchObject({ code: 1, stderr: expect.stringMatching(/^error \[ERR_(CONFIG|DATABASE)_/) });
+      expect(verbose.stderr).toContain("    at ");
+      expect(verbose.stderr).not.toContain("s3cret");
+    }
   });
 
-  it("documents every command in docs/cli.md", async () => {
-    const page = await readFile(path.join(ROOT, "docs/cli.md"), "utf8");
-    const groups = {
-      "": await rowhouse(["--help"]),
-      tenant: await rowhouse(["tenant", "--help"]),
-      key: await rowhouse(["key", "--help"]),
-    };
-    for (const [group, { stdout }] of Object.entries(groups)) {
+  it("has an example in every command's help, and lists in docs/cli.md the commands that there are", async () => {
+    const commands: string[] = [];
+    for (const group of [[], ["tenant"], ["key"]]) {
+      const { stdout } = await rowhouse([...group, "--help"]);
       const listed = stdout.slice(stdout.indexOf("Commands:")).matchAll(/^ {2}([a-z][a-z-]+)/gm);
-      for (const [, name] of listed) {
-        if (name === "help") continue;
-        expect(page).toContain(`rowhouse ${group ? `${group} ` : ""}${name}`);
+      for (const [, name = ""] of listed) {
+        if (!["help", "tenant", "key"].includes(name)) commands.push([...group, name].join(" "));
       }
     }
+    const helps = await Promise.all(commands.map((command) => rowhouse([...command.split(" "), "--help"])));
+    for (const [index, { stdout }] of helps.entries()) {
+      expect(stdout).toContain(`Example:\n  rowhouse ${commands[index]}`);
+    }
+    const page = await readFile(path.join(ROOT, "docs/cli.md"), "utf8");
+    const documented = Array.from(page.matchAll(/^\| `rowhouse ([a-z -]*[a-z])/gm), ([, command]) => command);
+    expect(documented.map((command) => command?.replace(/ --.*$/, "")).sort()).toEqual(commands.sort());
+    const { version } = JSON.parse(await readFile(path.join(ROOT, "package.json"), "utf8")) as { version: string };
+    expect(await rowhouse(["--version"])).toMatchObject({ code: 0, stdout: `${version}\n` });
   });
 });

@@ -110,6 +110,45 @@ describe("suspending", () => {
     await welcome.commit();
   });
 
+  it("gives up on a transaction that does not end, and changes nothing", async () => {
+    const tenant = await createTenant(owner, { slug: "busy" });
+    const running = database.open(tenant);
+    await running.db.execute(sql`select 1`);
+    // The same statements, but less patience.
+    const impatient: SqlConnection = {
+      ...owner,
+      query: (text, values) => owner.query(text.replace("lock_timeout = '30s'", "lock_timeout = '50ms'"), values),
+    };
+    await expect(suspendTenant(impatient, "busy")).rejects.toMatchObject({
+      code: "ERR_TENANT_BUSY",
+      message: expect.stringContaining('A transaction of tenant "busy" did not end within 30s. Nothing has changed'),
+    });
+    await running.commit();
+    expect(await findTenant(owner, "busy")).toMatchObject({ status: "active" });
+    // The connection is still good, its transaction over.
+    expect(await suspendTenant(impatient, "busy")).toMatchObject({ status: "suspended" });
+  });
+
+  it("refuses a transaction that was waiting while the suspension went through", async () => {
+    const tenant = await createTenant(owner, { slug: "queued" });
+    const running = database.open(tenant);
+    await running.db.execute(sql`select 1`);
+    const waiters = async () =>
+      (await server.asAdmin("select 1 from pg_locks where locktype = 'advisory' and not granted")).rows.length;
+    const suspending = suspendTenant(owner, "queued");
+    await expect.poll(waiters).toBe(1);
+    const late = database.open(tenant);
+    const refused = late.db.execute(sql`select 1`).then(
+      () => "let in",
+      (error: { code: string }) => error.code,
+    );
+    await expect.poll(waiters).toBe(2);
+    await running.commit();
+    await suspending;
+    expect(await refused).toBe("ERR_TENANT_SUSPENDED");
+    await late.rollback();
+  });
+
   it("lets other tenants go on", async () => {
     const [held, other] = [await createTenant(owner, { slug: "held" }), await createTenant(owner, { slug: "other" })];
     await suspendTenant(owner, held.id);
@@ -131,6 +170,10 @@ describe("an API key", () => {
     expect(await present(made.key)).toBeUndefined();
     expect((await listApiKeys(owner, tenant.id)).map((key) => key.name)).toEqual(["old", "ERP"]);
     await expect(revokeApiKey(owner, "000000000000")).rejects.toMatchObject({ code: "ERR_NOT_FOUND" });
+    // A whole key is not repeated in a message.
+    const whole = await revokeApiKey(owner, expired.key).catch((error: Error) => error);
+    expect(whole).toMatchObject({ code: "ERR_NOT_FOUND", message: expect.stringContaining("That is no prefix") });
+    expect((whole as Error).message).not.toContain(expired.prefix);
     await expect(createApiKey(owner, tenant.id, { name: "", scopes: [] })).rejects.toMatchObject({
       code: "ERR_DATA_INVALID",
     });

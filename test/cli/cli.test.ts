@@ -203,6 +203,15 @@ describe("rowhouse", () => {
     }
   });
 
+  it("shows stacks with --verbose, and not the values of a row that came with the error", async () => {
+    await rowhouse(["tenant", "create", "initech"]);
+    const taken = await rowhouse(["--verbose", "tenant", "create", "initech"]);
+    expect(taken).toMatchObject({ code: 1, stderr: expect.stringContaining('The slug "initech" is taken') });
+    expect(taken.stderr).toContain("caused by UniqueViolation");
+    expect(taken.stderr).toContain("    at ");
+    expect(taken.stderr).not.toContain("(initech)");
+  });
+
   it("has an example in every command's help, and lists in docs/cli.md the commands that there are", async () => {
     const commands: string[] = [];
     for (const group of [[], ["tenant"], ["key"]]) {

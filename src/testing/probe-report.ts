@@ -22,17 +22,18 @@ export interface ProbeReport {
   readonly routes: readonly RouteReport[];
 }
 
-/** The report for people: a line a route, what failed beneath it, and a last line with the count. */
+/** The report for people: each route with what was tried, and a last line with the counts. */
 export function formatProbeReport({ routes }: ProbeReport): string {
   const lines = routes.flatMap(({ method, path, verdict, reason, checks }) => [
     `${verdict.toUpperCase().padEnd(8)}${method.padEnd(7)}${path}${reason === undefined ? "" : `  (${reason})`}`,
-    ...checks.filter((check) => !check.ok).map((check) => `        ${check.name}: ${check.detail ?? "failed"}`),
+    ...checks.map(({ name, ok, detail = "" }) => `        ${ok ? "ok  " : "FAIL"} ${name}${ok ? "" : `: ${detail}`}`),
   ]);
-  const count = (verdict: RouteReport["verdict"]) => routes.filter((route) => route.verdict === verdict).length;
   const checks = routes.flatMap((route) => route.checks);
+  const probed = routes.filter((route) => route.checks.length > 0).length;
+  const skipped = routes.filter((route) => route.verdict === "skipped").length;
+  const impossible = routes.length - probed - skipped;
+  const left = `${skipped} skipped${impossible === 0 ? "" : `, ${impossible} could not be probed`}`;
   const failed = checks.filter((check) => !check.ok).length;
-  const summary =
-    `probed ${routes.length - count("skipped")} of ${routes.length} routes (${count("skipped")} skipped): ` +
-    `${checks.length} checks, ${failed} failed, ${count("failed")} routes failed`;
+  const summary = `probed ${probed} of ${routes.length} routes (${left}): ${checks.length} checks, ${failed} failed`;
   return [...lines, "", summary].join("\n");
 }

@@ -1,94 +1,126 @@
 import { randomBytes } from "node:crypto";
-import { getTableName } from "drizzle-orm";
 import type { SqlConnection } from "../database/sql-connection.ts";
-import { ForeignKeyViolation } from "../errors.ts";
-import type { Feature } from "../http/feature.ts";
-import { createTenant } from "../lifecycle/tenants.ts";
+import { tenantTablesQuery } from "../doctor/catalog.ts";
+import { createTenant, type TenantRecord } from "../lifecycle/tenants.ts";
 import type { Rowhouse } from "../rowhouse.ts";
 import { describeTable } from "../tables/describe-table.ts";
-import { type AnyTenantTable, isTenantTable } from "../tables/table-kind.ts";
+import type { AnyTenantTable } from "../tables/table-kind.ts";
+import { isUuid } from "../tenancy/tenant.ts";
 
-/** A tenant that exists for one route's probe, seeded by the features. */
-export interface ProbeTenant {
+/** A tenant that exists for one route's probe, seeded by the features. Disposing of it removes its rows and itself. */
+export interface ProbeTenant extends AsyncDisposable {
   readonly id: string;
   /** Ids of its rows in a table, in their order. */
   ids(table: AnyTenantTable): readonly string[];
-  /** Every id of it. */
+  /** Every id of it, its own included. */
   readonly allIds: readonly string[];
-  /** A digest over all of its rows: the same as long as nothing of it has changed. */
+  /** A digest over all of its rows, in whatever order: the same as long as nothing of it has changed. */
   digest(): Promise<string>;
-  /** Removes its rows and itself. */
-  remove(): Promise<void>;
 }
 
-const qualified = (table: AnyTenantTable): string => `${describeTable(table).schema}."${getTableName(table)}"`;
+/** A tenant table of the catalog, whether a feature declares it or not. */
+interface CatalogTable {
+  readonly schema: string;
+  readonly name: string;
+  /** Qualified and quoted. */
+  readonly label: string;
+  /** Quoted. */
+  readonly tenantColumn: string;
+}
 
-/** Makes tenants with alike data. */
-export function createProbeTenants(rowhouse: Rowhouse, owner: SqlConnection) {
-  const tables = tenantTablesOf(rowhouse.features);
+/** @returns makes tenants with alike data; throws what a seed throws, and leaves no tenant then */
+export async function createProbeTenants(
+  rowhouse: Rowhouse,
+  owner: SqlConnection,
+): Promise<() => Promise<ProbeTenant>> {
+  const query = tenantTablesQuery({});
+  const { rows: tables } = await owner.query<CatalogTable>(query.text, query.values);
 
-  async function idsOf(tenantId: string): Promise<Map<AnyTenantTable, string[]>> {
-    const ids = new Map<AnyTenantTable, string[]>();
-    for (const table of tables) {
-      const { rows } = await owner.query<{ id: string }>(
-        `select id from ${qualified(table)} where tenant_id = $1 order by id limit 20`,
-        [tenantId],
-      );
-      ids.set(
-        table,
-        rows.map((row) => row.id),
-      );
-    }
-    return ids;
+  async function remove(tenant: TenantRecord): Promise<void> {
+    await removeRows(owner, tables, tenant);
+    // What the framework keeps of it goes with it.
+    await owner.query("delete from rowhouse.tenants where id = $1", [tenant.id]);
+    rowhouse.forgetTenant(tenant.id);
   }
 
-  async function digest(tenantId: string): Promise<string> {
-    const digests: string[] = [];
-    for (const table of tables) {
-      const { rows } = await owner.query<{ digest: string | null }>(
-        `select md5(string_agg(t::text, ';' order by t::text)) as digest from ${qualified(table)} t where tenant_id = $1`,
-        [tenantId],
-      );
-      digests.push(rows[0]?.digest ?? "");
+  return async function makeProbeTenant() {
+    const tenant = await createTenant(owner, { slug: `probe-${randomBytes(8).toString("hex")}` });
+    try {
+      await rowhouse.withTenant(tenant.id, async (db) => {
+        for (const feature of rowhouse.features) await feature.seed?.(db);
+      });
+      const ids = await readIds(owner, tables, tenant.id);
+      return {
+        id: tenant.id,
+        ids(table) {
+          const { schema, name } = describeTable(table);
+          return ids.get(`${schema}.${name}`) ?? [];
+        },
+        allIds: [...ids.values()].flat(),
+        digest: () => digest(owner, tables, tenant.id),
+        [Symbol.asyncDispose]: () => remove(tenant),
+      };
+    } catch (error) {
+      await remove(tenant);
+      throw error;
     }
-    return digests.join(" ");
-  }
-
-  async function remove(tenantId: string): Promise<void> {
-    // Rows that others refer to go when those are gone: each round removes at least the last in the chain.
-    for (let left = tables, round = 0; left.length > 0 && round <= tables.length; round++) {
-      const refused: AnyTenantTable[] = [];
-      for (const table of left) {
-        await owner
-          .query(`delete from ${qualified(table)} where tenant_id = $1`, [tenantId])
-          .catch((error: unknown) => {
-            if (!(error instanceof ForeignKeyViolation)) throw error;
-            refused.push(table);
-          });
-      }
-      left = refused;
-    }
-    await owner.query("delete from rowhouse.tenants where id = $1", [tenantId]);
-    rowhouse.forgetTenant(tenantId);
-  }
-
-  return async function makeProbeTenant(): Promise<ProbeTenant> {
-    const { id } = await createTenant(owner, { slug: `probe-${randomBytes(8).toString("hex")}` });
-    await rowhouse.withTenant(id, async (db) => {
-      for (const feature of rowhouse.features) await feature.seed?.(db);
-    });
-    const ids = await idsOf(id);
-    return {
-      id,
-      ids: (table) => ids.get(table) ?? [],
-      allIds: [...ids.values()].flat(),
-      digest: () => digest(id),
-      remove: () => remove(id),
-    };
   };
 }
 
-function tenantTablesOf(features: readonly Feature[]): AnyTenantTable[] {
-  const tables = features.flatMap((feature) => Object.values(feature.tables));
-  return [...new Set(tables.filter(isTenantTable))];
+/** By qualified name. Ids that are no UUIDs are left out: a number proves nothing where it is found. */
+async function readIds(owner: SqlConnection, tables: readonly CatalogTable[], tenantId: string) {
+  const ids = new Map<string, string[]>();
+  for (const { schema, name, label, tenantColumn } of tables) {
+    const { rows } = await owner.query<{ id: string | null }>(
+      `select pg_catalog.to_jsonb(t) ->> 'id' as id from ${label} t where ${tenantColumn} = $1 order by 1`,
+      [tenantId],
+    );
+    ids.set(
+      `${schema}.${name}`,
+      rows.flatMap(({ id }) => (id !== null && isUuid(id) ? id : [])),
+    );
+  }
+  return ids;
+}
+
+async function digest(owner: SqlConnection, tables: readonly CatalogTable[], tenantId: string): Promise<string> {
+  const digests: string[] = [];
+  for (const { label, tenantColumn } of tables) {
+    const { rows } = await owner.query<{ digest: string | null }>(
+      `select pg_catalog.md5(pg_catalog.string_agg(t::text, ';' order by t::text)) as digest
+       from ${label} t where ${tenantColumn} = $1`,
+      [tenantId],
+    );
+    digests.push(rows[0]?.digest ?? "");
+  }
+  return digests.join(" ");
+}
+
+/** How often triggers may write new rows while the others go. */
+const REMOVAL_ROUNDS = 5;
+
+/**
+ * Removes the tenant's rows from the application's tables: in one statement, after which foreign keys are checked, so
+ * that neither their order nor a circle of them matters. As the tenant, since a trigger may ask who that is.
+ */
+async function removeRows(owner: SqlConnection, tables: readonly CatalogTable[], tenant: TenantRecord): Promise<void> {
+  const own = tables.filter(({ schema }) => schema !== "rowhouse");
+  if (own.length === 0) return;
+  const deletions = own.map(
+    ({ label, tenantColumn }, n) => `d${n} as (delete from ${label} where ${tenantColumn} = $1 returning 1)`,
+  );
+  const counts = own.map((_, n) => `(select count(*) from d${n})`);
+  const statement = `with ${deletions.join(", ")} select (${counts.join(" + ")})::int as count`;
+  await owner.query("begin");
+  try {
+    await owner.query("select rowhouse.enter($1, $2)", [tenant.id, tenant.epoch]);
+    for (let round = 0; round < REMOVAL_ROUNDS; round += 1) {
+      const { rows } = await owner.query<{ count: number }>(statement, [tenant.id]);
+      if (rows[0]?.count === 0) break;
+    }
+    await owner.query("commit");
+  } catch (error) {
+    await owner.query("rollback");
+    throw error;
+  }
 }

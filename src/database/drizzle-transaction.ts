@@ -51,6 +51,7 @@ class TenantPreparedQuery<Config extends PreparedQueryConfig> extends PgPrepared
   joinsNotNullableMap: unknown;
   readonly #runner: StatementRunner;
   readonly #fields: SelectedFieldsOrdered | undefined;
+  readonly #isFree: boolean;
   readonly #mapRows: ((rows: unknown[][]) => Config["execute"]) | undefined;
 
   constructor(
@@ -58,18 +59,27 @@ class TenantPreparedQuery<Config extends PreparedQueryConfig> extends PgPrepared
     query: Query,
     fields: SelectedFieldsOrdered | undefined,
     mapRows: ((rows: unknown[][]) => Config["execute"]) | undefined,
+    isFree: boolean,
   ) {
     super(query, undefined, undefined);
     this.#runner = runner;
     this.#fields = fields;
     this.#mapRows = mapRows;
+    this.#isFree = isFree;
   }
 
   override async execute(placeholders: Record<string, unknown> = {}): Promise<Config["execute"]> {
     const values = fillPlaceholders(this.query.params, placeholders);
     const fields = this.#fields;
-    if (!fields && !this.#mapRows) return this.#runner.query({ text: this.query.sql, values, types });
-    const result = await this.#runner.query({ text: this.query.sql, values, types, rowMode: "array" });
+    if (!fields && !this.#mapRows)
+      return this.#runner.query({ text: this.query.sql, values, types, isFree: this.#isFree });
+    const result = await this.#runner.query({
+      text: this.query.sql,
+      values,
+      types,
+      rowMode: "array",
+      isFree: this.#isFree,
+    });
     const rows = result.rows as unknown[][];
     if (this.#mapRows) return this.#mapRows(rows);
     return rows.map((row) => mapResultRow(fields ?? [], row, this.joinsNotNullableMap));
@@ -77,7 +87,7 @@ class TenantPreparedQuery<Config extends PreparedQueryConfig> extends PgPrepared
 
   async all(placeholders: Record<string, unknown> = {}): Promise<Config["all"]> {
     const values = fillPlaceholders(this.query.params, placeholders);
-    const result = await this.#runner.query({ text: this.query.sql, values, types });
+    const result = await this.#runner.query({ text: this.query.sql, values, types, isFree: this.#isFree });
     return result.rows;
   }
 
@@ -102,8 +112,11 @@ class TenantSession extends PgSession<NodePgQueryResultHKT, NoSchema, NoSchema> 
     _name: string | undefined,
     _isArray: boolean,
     mapRows?: (rows: unknown[][]) => Config["execute"],
+    builtBy?: object,
   ): PgPreparedQuery<Config> {
-    return new TenantPreparedQuery<Config>(this.#runner, query, fields, mapRows);
+    // Drizzle's builders say which tables they touch; `db.execute()` has nothing to say.
+    const isFree = builtBy === undefined && mapRows === undefined;
+    return new TenantPreparedQuery<Config>(this.#runner, query, fields, mapRows, isFree);
   }
 
   override transaction<Result>(work: (db: TenantDb) => Promise<Result>): Promise<Result> {

@@ -44,8 +44,8 @@ class FlightQuery extends BaseQuery {
   /** How many statements of the preamble have completed. */
   completed = 0;
 
-  constructor(preamble: readonly PreambleStatement[], statement: SqlStatement) {
-    super(statement);
+  constructor(preamble: readonly PreambleStatement[], config: object) {
+    super(config);
     this.#preamble = preamble;
   }
 
@@ -76,8 +76,11 @@ class FlightQuery extends BaseQuery {
   }
 }
 
-/** pg's typings leave out what pipelining needs; this is a documented method. */
-export type PipelinedClient = pg.PoolClient & { getTransactionStatus(): "I" | "T" | "E" | null };
+/** What pg's typings leave out: the status is documented, the names of what was parsed are not. */
+export type PipelinedClient = pg.PoolClient & {
+  getTransactionStatus(): "I" | "T" | "E" | null;
+  readonly connection: { parsedStatements: Record<string, string> };
+};
 
 /** What became of a flight: either the query's result, or the error and how many statements of the preamble had run. */
 export type FlightOutcome =
@@ -105,7 +108,11 @@ export function sendFlight(
  * The extended protocol takes one statement at a time, with or without parameters: SQL that was pasted together cannot
  * smuggle in a second one, such as a COMMIT.
  */
-const extended = (statement: SqlStatement): SqlStatement & { queryMode: "extended" } => ({
-  ...statement,
+const extended = ({ text, values, name, rowMode, types }: SqlStatement): object => ({
+  text,
+  values,
+  name,
+  rowMode,
+  types,
   queryMode: "extended",
 });

@@ -16,6 +16,10 @@ export interface Session {
   isLost(): boolean;
   /** The names of the statements that were prepared on this connection. */
   readonly statements: Set<string>;
+  /** Calls the listener once, when the connection is lost while it is lent. */
+  whenLost(listener: () => void): void;
+  /** Clears the session of everything that outlives a transaction, then gives the connection back. Never rejects. */
+  resetAndRelease(): Promise<void>;
   /** Gives the connection back if it stands outside any transaction, and destroys it otherwise. */
   release(): void;
   /** Closes the connection instead of giving it back. */
@@ -62,6 +66,7 @@ export function createPool(options: PoolOptions): Pool {
   const pool = new pg.Pool(config);
   const lost = new WeakSet<pg.PoolClient>();
   const statements = new WeakMap<pg.PoolClient, Set<string>>();
+  const listeners = new WeakMap<pg.PoolClient, () => void>();
   // Without these listeners a connection that breaks while nobody waits on it would end the process.
   pool.on("error", (error: Error & { client?: unknown }) => {
     // The driver hangs the whole client on it, connection settings included: nothing for a log.
@@ -70,15 +75,20 @@ export function createPool(options: PoolOptions): Pool {
   });
   pool.on("connect", (client) => {
     statements.set(client, new Set());
-    client.on("error", () => lost.add(client));
-    client.on("end", () => lost.add(client));
+    const onLost = () => {
+      if (lost.has(client)) return;
+      lost.add(client);
+      listeners.get(client)?.();
+    };
+    client.on("error", onLost);
+    client.on("end", onLost);
   });
 
   return {
     async acquire() {
       let client: PipelinedClient;
       try {
-        client = await pool.connect();
+        client = (await pool.connect()) as unknown as PipelinedClient;
       } catch (error) {
         if (error instanceof Error && error.message === "timeout exceeded when trying to connect") {
           throw new PoolExhausted(
@@ -89,14 +99,24 @@ export function createPool(options: PoolOptions): Pool {
         }
         throw fromDatabaseError(error, "connect");
       }
-      return lend(client, lost, statements.get(client) ?? new Set());
+      return lend(client, lost, listeners, statements.get(client) ?? new Set());
     },
     end: () => pool.end(),
   };
 }
 
-function lend(client: PipelinedClient, lost: WeakSet<pg.PoolClient>, statements: Set<string>): Session {
+function lend(
+  client: PipelinedClient,
+  lost: WeakSet<pg.PoolClient>,
+  listeners: WeakMap<pg.PoolClient, () => void>,
+  statements: Set<string>,
+): Session {
   const isLost = () => lost.has(client);
+  const giveBack = (isDestroyed: boolean) => {
+    listeners.delete(client);
+    client.release(isDestroyed);
+  };
+  const release = () => giveBack(isLost() || client.getTransactionStatus() !== "I");
   return {
     statements,
     isLost,
@@ -107,7 +127,19 @@ function lend(client: PipelinedClient, lost: WeakSet<pg.PoolClient>, statements:
     },
     command: (text) => client.query(text),
     sendFlight: (preamble, statement) => sendFlight(client, preamble, statement),
-    release: () => client.release(isLost() || client.getTransactionStatus() !== "I"),
-    destroy: () => client.release(true),
+    whenLost: (listener) => void listeners.set(client, listener),
+    async resetAndRelease() {
+      try {
+        await client.query("discard all");
+        // Prepared statements are gone as well, so nobody may believe that they are there.
+        statements.clear();
+        client.connection.parsedStatements = {};
+        release();
+      } catch {
+        giveBack(true);
+      }
+    },
+    release,
+    destroy: () => giveBack(true),
   };
 }

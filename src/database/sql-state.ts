@@ -134,7 +134,8 @@ export function isConnectionGone(error: unknown): boolean {
     return code.startsWith("08") || code.startsWith("57P0") || code === "25P03" || code === "25P04";
   }
   if (!(error instanceof Error)) return false;
-  const isSystemError = "syscall" in error || "errno" in error;
+  // ECONNRESET, EPIPE and the like; not Node's own ERR_…, which are about the values that were given.
+  const isSystemError = "code" in error && /^E(?!RR_)[A-Z]+$/.test(String(error.code));
   return isSystemError || DRIVER_FAREWELLS.some((farewell) => error.message.startsWith(farewell));
 }
 

@@ -6,6 +6,8 @@ export interface SqlStatement {
   readonly values?: readonly unknown[] | undefined;
   /** Set for a statement that repeats: it is parsed and planned once a connection. */
   readonly name?: string | undefined;
+  /** Set for SQL that was written freely (`db.execute`) rather than by a query builder. */
+  readonly isFree?: boolean | undefined;
   readonly rowMode?: "array" | undefined;
   readonly types?: pg.CustomTypesConfig | undefined;
 }

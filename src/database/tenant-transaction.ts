@@ -4,6 +4,7 @@ import type { StatementRunner } from "./drizzle-transaction.ts";
 import { type Begun, type Flight, type FlightDeps, statementKey, takeOff } from "./first-flight.ts";
 import type { SqlAnswer, SqlResult, SqlStatement } from "./sql-statement.ts";
 import type { Session } from "./pool.ts";
+import { mayLeaveTraces } from "./session-traces.ts";
 import { createSavepoints, type Scope } from "./savepoints.ts";
 import { fromDatabaseError, isCachedPlanChanged, isConnectionGone } from "./sql-state.ts";
 import type { TenantDb, TenantRef, TenantTransaction, TransactionOptions } from "./types.ts";
@@ -42,6 +43,9 @@ export function openTenantTransaction(
   let firstFailure: unknown;
   /** Set once the caller's own SQL has ended the transaction: the connection is not given back then. */
   let escaped: TransactionClosed | undefined;
+  /** Set once a statement may have left something in the session: it is cleared before anyone else gets it. */
+  let hasTraces = false;
+  let isGivenBack = false;
   const pending = new Set<Promise<unknown>>();
   const hooks: (() => void | Promise<void>)[] = [];
 
@@ -77,7 +81,9 @@ export function openTenantTransaction(
       await track(flight.then(swallow));
       return send(statement);
     }
+    if (isGivenBack) throw lostMeanwhile();
     const { session } = begun;
+    noteTraces(statement);
     let answer: SqlAnswer;
     try {
       answer = await session.send(deps.names.name(statement, session, statementKey(tenant)));
@@ -86,12 +92,20 @@ export function openTenantTransaction(
       if (isCachedPlanChanged(error)) deps.names.renew();
       throw fromDatabaseError(error, "query");
     }
-    return stillInside(answer);
+    return stillInside(answer, statement);
   }
 
-  /** A COMMIT or ROLLBACK in the caller's own SQL leaves the tenant's transaction: what follows would have no tenant. */
-  function stillInside({ result, isOutside }: SqlAnswer): SqlResult {
-    if (!isOutside) return result;
+  function noteTraces(statement: SqlStatement): void {
+    hasTraces ||= mayLeaveTraces(statement);
+  }
+
+  /**
+   * A COMMIT or ROLLBACK in the caller's own SQL leaves the tenant's transaction: what follows would have no tenant. With
+   * AND CHAIN the connection stands in another transaction then, so the command's tag counts as well.
+   */
+  function stillInside({ result, isOutside }: SqlAnswer, { isFree }: SqlStatement): SqlResult {
+    const hasEnded = isFree && (result.command === "COMMIT" || result.command === "ROLLBACK");
+    if (!isOutside && !hasEnded) return result;
     escaped ??= new TransactionClosed(
       `The handler's own SQL ended the tenant's transaction (${result.command}). ` +
         "Leave COMMIT and ROLLBACK to Rowhouse; for a part that may fail there is db.transaction().",
@@ -100,10 +114,15 @@ export function openTenantTransaction(
   }
 
   async function begin(statement: SqlStatement): Promise<SqlResult> {
+    noteTraces(statement);
     flight = takeOff(deps, tenant, options, statement, () => phase !== "ended");
     const { first, session, leave } = await flight;
     begun = { session, leave };
-    if (first.status === "fulfilled") return stillInside(first.value);
+    session.whenLost(() => {
+      // The place and the connection go back at once: a handler that never answers must not keep them.
+      if (phase === "open") giveBack(session, leave);
+    });
+    if (first.status === "fulfilled") return stillInside(first.value, statement);
     firstFailure = first.reason;
     throw fromDatabaseError(first.reason, "query");
   }
@@ -131,12 +150,7 @@ export function openTenantTransaction(
   async function sendCommit({ session, leave }: Begun): Promise<void> {
     try {
       if (escaped) throw escaped;
-      if (session.isLost() || isConnectionGone(firstFailure)) {
-        throw new ConnectionLost(
-          "The connection to PostgreSQL was lost before COMMIT was sent: nothing was stored. Try again.",
-          { cause: firstFailure },
-        );
-      }
+      if (session.isLost() || isConnectionGone(firstFailure)) throw lostMeanwhile();
       const answer = await session.command("commit").catch((error: unknown) => {
         if (!isConnectionGone(error)) throw fromDatabaseError(error, "query");
         throw new CommitUnknown(
@@ -158,17 +172,25 @@ export function openTenantTransaction(
   }
 
   function giveBack(session: Session, leave: () => void): void {
+    if (isGivenBack) return;
+    isGivenBack = true;
     if (escaped) session.destroy();
+    else if (hasTraces) void session.resetAndRelease();
     else session.release();
     leave();
   }
+
+  const lostMeanwhile = () =>
+    new ConnectionLost("The connection to PostgreSQL was lost before COMMIT was sent: nothing was stored. Try again.", {
+      cause: firstFailure,
+    });
 
   async function rollback(): Promise<void> {
     phase = "ended";
     await flight?.catch(swallow);
     if (!begun) return;
     const { session, leave } = begun;
-    if (!escaped) await session.command("rollback").catch(swallow);
+    if (!escaped && !isGivenBack) await session.command("rollback").catch(swallow);
     giveBack(session, leave);
   }
 

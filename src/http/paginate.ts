@@ -2,7 +2,7 @@ import { and, asc, desc, getTableColumns, sql, type InferSelectModel, type SQL }
 import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
 import { z } from "zod";
 import type { TenantDb } from "../database/types.ts";
-import { DefinitionInvalid, RequestInvalid } from "../errors.ts";
+import { DataInvalid, DefinitionInvalid, RequestInvalid } from "../errors.ts";
 
 /** One page of a list. `next` is the cursor of the page after it, null on the last one. */
 export interface Page<Item> {
@@ -62,7 +62,11 @@ export async function paginate<Table extends PageTable>(
     .from(source)
     .where(and(where, query.cursor === undefined ? undefined : beyond(column, table.id, direction, query.cursor)))
     .orderBy(order(column), order(table.id))
-    .limit(query.limit + 1);
+    .limit(query.limit + 1)
+    .catch((error: unknown) => {
+      // The database could not read the cursor's value as one of the column: somebody has changed it.
+      throw error instanceof DataInvalid && query.cursor !== undefined ? badCursor(error) : error;
+    });
   const page = rows.slice(0, query.limit);
   const last = page.at(-1);
   return {
@@ -88,10 +92,14 @@ const writeCursor = (cursor: Cursor): string => Buffer.from(JSON.stringify(curso
 function readCursor(text: string): Cursor {
   const parsed = cursorSchema.safeParse(tryJson(Buffer.from(text, "base64url").toString()));
   if (parsed.success) return parsed.data;
-  throw new RequestInvalid("The cursor is not one that this list gave out. Start again without it.", {
+  throw badCursor();
+}
+
+const badCursor = (cause?: unknown) =>
+  new RequestInvalid("The cursor is not one that this list gave out. Start again without it.", {
+    cause,
     problems: [{ path: "query.cursor", message: "not a cursor of this list" }],
   });
-}
 
 function tryJson(text: string): unknown {
   try {

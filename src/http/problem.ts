@@ -2,13 +2,16 @@ import { DrizzleQueryError } from "drizzle-orm/errors";
 import { z } from "zod";
 import {
   BodyTooLarge,
+  Forbidden,
   type FieldProblem,
   InternalError,
   MediaTypeUnsupported,
   RequestInvalid,
+  ResourceNotFound,
   RetryableError,
   RowhouseError,
   type RowhouseErrorCode,
+  Unauthenticated,
 } from "../errors.ts";
 
 /** A problem document (RFC 9457). Without `instance`: it would tell apart what has to look the same. */
@@ -143,6 +146,9 @@ function fromHttpError(cause: Error, { type, status, limit }: HttpError): Rowhou
     case "encoding.unsupported":
       return new MediaTypeUnsupported("The body's charset or content encoding is not supported.", { cause });
     default:
+      if (status === 404) return new ResourceNotFound("There is no such resource.", { cause });
+      if (status === 401) return new Unauthenticated(cause.message, { cause });
+      if (status === 403) return new Forbidden(cause.message, { cause });
       // Express marks a path that it cannot decode, and a body that was cut short, as the client's fault.
       return typeof status === "number" && status >= 400 && status < 500
         ? new RequestInvalid("The request cannot be read.", { cause })

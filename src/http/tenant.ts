@@ -2,7 +2,7 @@ import type { Request, RequestHandler } from "express";
 import type { Logger } from "pino";
 import type { KeyUsage } from "../auth/key-usage.ts";
 import type { Database } from "../database/types.ts";
-import { TenantRequired } from "../errors.ts";
+import { TenantRequired, Unauthenticated } from "../errors.ts";
 import type { TenantContext } from "../tenancy/context.ts";
 import { isStaleTenant, type Registry } from "../tenancy/registry.ts";
 import type { TenantResolution } from "../tenancy/resolve-tenant.ts";
@@ -32,6 +32,10 @@ export function tenant(deps: TenantDeps): RequestHandler {
     const state = stateOf(request) ?? attachState(request, deps.log);
     // Mounted twice, for an application and for a part of it: the request has its tenant already.
     if (state.scope) return next();
+    refuseDoubleCredentials(request);
+    // Whatever follows is one tenant's: a shared cache must not keep it for the next.
+    response.setHeader("Cache-Control", "private, no-cache");
+    response.vary(CREDENTIALS.join(", "));
     const { tenant, principal } = await deps.resolveTenant({ headers: request.headers, host: hostOf(request) });
     if (principal?.kind === "api-key") deps.keyUsage.record(tenant, principal.id);
     const readOnly = request.method === "GET" || request.method === "HEAD";
@@ -48,6 +52,16 @@ export function tenant(deps: TenantDeps): RequestHandler {
     });
     deps.context.run(scope, () => next());
   };
+}
+
+const CREDENTIALS = ["Authorization", "X-API-Key"];
+
+/** Node keeps the first of two such headers and drops the other: whichever a proxy looked at, it may be the wrong one. */
+function refuseDoubleCredentials({ headersDistinct }: Request): void {
+  for (const name of CREDENTIALS) {
+    if ((headersDistinct[name.toLowerCase()]?.length ?? 0) < 2) continue;
+    throw new Unauthenticated(`The request has more than one ${name} header. Send one.`);
+  }
 }
 
 /** Without port, lower case, from `X-Forwarded-Host` only behind a trusted proxy. Empty for an HTTP/1.0 request without one. */

@@ -282,9 +282,26 @@ describe("a request", () => {
     expect(logged.join("")).not.toContain("s3cret");
   });
 
+  it("is refused when it brings two credentials of one kind", async () => {
+    const twice = await new Promise<number | undefined>((resolve, reject) => {
+      const { port } = http.address() as AddressInfo;
+      const outgoing = httpRequest({
+        port,
+        path: "/notes",
+        headers: ["x-tenant", a, "host", "localhost", "authorization", "Bearer x", "authorization", "Bearer y"],
+      });
+      outgoing
+        .on("response", (response) => resolve(response.resume().statusCode))
+        .on("error", reject)
+        .end();
+    });
+    expect(twice).toBe(401);
+  });
+
   it("is answered with safe headers and without Express's name", async () => {
     const { headers } = await as(a).get("/notes");
     expect(headers).toMatchObject({ "x-content-type-options": "nosniff", "x-frame-options": "SAMEORIGIN" });
+    expect(headers).toMatchObject({ "cache-control": "private, no-cache", vary: "Authorization, X-API-Key" });
     expect(headers["x-powered-by"]).toBeUndefined();
   });
 });

@@ -4,6 +4,10 @@ import { z } from "zod";
 import { customers } from "./tables.ts";
 
 const NewCustomer = z.object({ name: z.string().min(1).max(200), email: z.email() });
+const CustomerChange = NewCustomer.partial().refine(
+  (change) => Object.keys(change).length > 0,
+  "must change something",
+);
 
 export const customersFeature = defineFeature({
   name: "customers",
@@ -36,7 +40,7 @@ export const customersFeature = defineFeature({
 
     route.patch(
       "/customers/:id",
-      { ...byId, body: NewCustomer.partial(), scopes: ["write"], probe: { body: { name: "Renamed" } } },
+      { ...byId, body: CustomerChange, scopes: ["write"], probe: { body: { name: "Renamed" } } },
       async ({ db, params, body }) =>
         found(await db.update(customers).set(body).where(eq(customers.id, params.id)).returning()),
     );

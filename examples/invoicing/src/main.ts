@@ -49,7 +49,12 @@ const rowhouse = await createRowhouse({
 const ownerUrl = requireUrl(servers.urls, "owner");
 const acme = await seedTenant(rowhouse, ownerUrl, "acme", "Acme Inc.");
 const globex = await seedTenant(rowhouse, ownerUrl, "globex", "Globex Corp.");
-const { url } = await rowhouse.listen({ port: config.port });
+const { url } = await rowhouse.listen({ port: config.port, host: "127.0.0.1" }).catch(async (error: Error) => {
+  console.error(`Cannot listen on port ${config.port}: ${error.message}. Choose another one with PORT.`);
+  await rowhouse.close();
+  await servers.stop();
+  return process.exit(1);
+});
 
 console.log(`
 Invoicing serves two tenants at ${url}. Paste these lines into another terminal:

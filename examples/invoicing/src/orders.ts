@@ -3,15 +3,16 @@ import { created, defineFeature, found, idOf, noContent, pageQuery, paginate } f
 import { z } from "zod";
 import { customers, orderItems, orders } from "./tables.ts";
 
+// Within these bounds an order's total fits an integer.
 const Item = z.object({
   description: z.string().min(1).max(500),
-  quantity: z.int().min(1).max(10_000),
-  unitCents: z.int().min(0).max(100_000_000),
+  quantity: z.int().min(1).max(1_000),
+  unitCents: z.int().min(0).max(100_000),
 });
 const NewOrder = z.object({
   customerId: idOf(customers),
   note: z.string().max(2_000).optional(),
-  items: z.array(Item).min(1).max(100),
+  items: z.array(Item).min(1).max(20),
 });
 const ORDER_ITEM = { description: "A wooden engine", quantity: 2, unitCents: 12_50 };
 
@@ -85,7 +86,7 @@ export const ordersFeature = defineFeature({
           .select({
             customer: customers.name,
             orders: sql<number>`count(distinct ${orders.id})::int`,
-            totalCents: sql<number>`sum(${orderItems.quantity} * ${orderItems.unitCents})::int`,
+            totalCents: sql`sum(${orderItems.quantity} * ${orderItems.unitCents})`.mapWith(Number),
           })
           .from(orderItems)
           .innerJoin(orders, eq(orders.id, orderItems.orderId))

@@ -100,6 +100,10 @@ it("walks through a list page by page", async () => {
   } while (cursor !== null);
   expect(names).toEqual(["Twin", "Charles Babbage", "Ada Lovelace"]);
   await as(globex).get("/customers?cursor=nonsense").expect(400);
+  const changed = Buffer.from(JSON.stringify(["no date", "00000000-0000-7000-8000-000000000000"])).toString(
+    "base64url",
+  );
+  await as(globex).get(`/invoices?cursor=${changed}`).expect(400);
   const found = await as(globex).get("/customers?search=love").expect(200);
   expect(found.body.items).toHaveLength(1);
 });
@@ -113,6 +117,7 @@ it("says what is wrong with a request, and loses nothing", async () => {
   const refused = await as(acme).post("/orders").send({ customerId: "not an id", items: [] }).expect(400);
   expect(refused.headers["content-type"]).toContain("application/problem+json");
   expect(refused.body.errors.map((error: { path: string }) => error.path)).toEqual(["body.customerId", "body.items"]);
+  await as(acme).patch("/customers/00000000-0000-7000-8000-000000000000").send({}).expect(400);
   await request(rowhouse.app).get("/customers").expect(401);
   const readOnly = await signToken({
     ...tokens,

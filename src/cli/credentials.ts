@@ -68,9 +68,11 @@ export function addCredentials(program: Command): void {
     .action((slugOrId: string, options: Json & { name: string; scope: string[]; expiresIn?: number }) =>
       withOwner(async (owner) => {
         const tenant = await findTenant(owner, slugOrId);
-        const expiresAt =
-          options.expiresIn === undefined ? undefined : new Date(Date.now() + options.expiresIn * 1_000);
-        const made = await createApiKey(owner, tenant.id, { name: options.name, scopes: options.scope, expiresAt });
+        const made = await createApiKey(owner, tenant.id, {
+          name: options.name,
+          scopes: options.scope,
+          expiresIn: options.expiresIn,
+        });
         print(
           made,
           options.json,

@@ -6,8 +6,8 @@ export interface NewApiKeyOptions {
   /** What it is for: 1 to 200 characters. */
   readonly name: string;
   readonly scopes: readonly string[];
-  /** @defaultValue never */
-  readonly expiresAt?: Date | undefined;
+  /** Seconds from now, by the database's clock. @defaultValue it never expires */
+  readonly expiresIn?: number | undefined;
 }
 
 /** An API key as operators see it; its secret is known to nobody but its holder. */
@@ -34,14 +34,14 @@ const COLUMNS =
 export async function createApiKey(
   owner: SqlConnection,
   tenantId: string,
-  { name, scopes, expiresAt }: NewApiKeyOptions,
+  { name, scopes, expiresIn }: NewApiKeyOptions,
 ): Promise<ApiKeyRecord & { readonly key: string }> {
   if (name.length < 1 || name.length > 200) throw new DataInvalid("A key's name must have 1 to 200 characters.");
   const { key, prefix, secretHash } = generateApiKey();
   const { rows } = await owner.query<ApiKeyRecord>(
     `insert into rowhouse.api_keys (tenant_id, prefix, secret_hash, name, scopes, expires_at)
-     values ($1, $2, $3, $4, $5, $6) returning ${COLUMNS}`,
-    [tenantId, prefix, secretHash, name, scopes, expiresAt ?? null],
+     values ($1, $2, $3, $4, $5, pg_catalog.now() + pg_catalog.make_interval(secs => $6)) returning ${COLUMNS}`,
+    [tenantId, prefix, secretHash, name, scopes, expiresIn ?? null],
   );
   const [record] = rows;
   if (!record) throw new DataInvalid("The key was not stored.");

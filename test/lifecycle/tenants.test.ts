@@ -162,7 +162,7 @@ describe("an API key", () => {
   it("is good until it is revoked or has expired", async () => {
     const tenant = await createTenant(owner, { slug: "keys" });
     const made = await createApiKey(owner, tenant.id, { name: "ERP", scopes: ["read"] });
-    const expired = await createApiKey(owner, tenant.id, { name: "old", scopes: [], expiresAt: new Date(0) });
+    const expired = await createApiKey(owner, tenant.id, { name: "old", scopes: [], expiresIn: 0 });
     const present = (key: string) => findApiKey(database, parseApiKey(key)!);
     expect(await present(made.key)).toMatchObject({ tenantId: tenant.id, scopes: ["read"] });
     expect(await present(expired.key)).toBeUndefined();

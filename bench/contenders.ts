@@ -4,7 +4,7 @@ import { pgSchema, text, timestamp, uuid } from "drizzle-orm/pg-core";
 import express, { type Express, type Request } from "express";
 import pg from "pg";
 import { z } from "zod";
-import { created, createRowhouse, defineFeature, found, idOf, tenantTable } from "../src/index.ts";
+import { created, createRowhouse, defineFeature, found, idOf, tenantTable } from "../dist/index.js";
 
 /** Connections to PostgreSQL, for each contender. */
 const POOL = 10;

@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 
 export interface RunningServer {
   /** Where it listens: `http://127.0.0.1:3000`. */
@@ -31,6 +31,7 @@ export async function listen(application: RequestListener, { port, host }: Liste
   server.requestTimeout = 60_000;
   // Above the idle timeout of the usual load balancers (60 s), or they would reuse a connection that is being closed.
   server.keepAliveTimeout = 65_000;
+  const silent = silentConnections(server);
   let stopping: Promise<void> | undefined;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -41,11 +42,11 @@ export async function listen(application: RequestListener, { port, host }: Liste
     url: `http://${host ?? "127.0.0.1"}:${actual}`,
     port: actual,
     isStopping: () => stopping !== undefined,
-    close: () => (stopping ??= closeGracefully(server)),
+    close: () => (stopping ??= closeGracefully(server, silent)),
   };
 }
 
-function closeGracefully(server: Server): Promise<void> {
+function closeGracefully(server: Server, silent: ReadonlySet<Socket>): Promise<void> {
   return new Promise((resolve) => {
     const deadline = setTimeout(() => server.closeAllConnections(), SHUTDOWN_DEADLINE_MS);
     // Kept-alive connections that wait for a next request would hold the server open; those at work close when answered.
@@ -56,5 +57,18 @@ function closeGracefully(server: Server): Promise<void> {
       resolve();
     });
     server.closeIdleConnections();
+    // Node does not count these as idle: they have never sent a request.
+    for (const socket of silent) socket.destroy();
   });
+}
+
+/** The connections on which no request has come yet. */
+function silentConnections(server: Server): ReadonlySet<Socket> {
+  const silent = new Set<Socket>();
+  server.on("connection", (socket) => {
+    silent.add(socket);
+    socket.once("close", () => silent.delete(socket));
+  });
+  server.on("request", ({ socket }) => silent.delete(socket));
+  return silent;
 }

@@ -1,5 +1,6 @@
 import { request as httpRequest } from "node:http";
-import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import { type AddressInfo, connect as connectSocket } from "node:net";
 import { createServer, type Server } from "node:http";
 import { eq, sql } from "drizzle-orm";
 import { text } from "drizzle-orm/pg-core";
@@ -333,6 +334,20 @@ describe("the server", () => {
     await expect(fetch(`http://127.0.0.1:${port}/livez`)).rejects.toThrow("fetch failed");
     await lock.end();
   });
+});
+
+describe("a connection on which nothing was sent", () => {
+  it("does not hold up the server's end", async () => {
+    const own = await createRowhouse({ url: server.appUrl, features: [], resolvers: [header], log: "silent" });
+    const { port } = await own.listen({ port: 0, host: "127.0.0.1" });
+    const socket = connectSocket(port, "127.0.0.1");
+    const ended = once(socket, "close");
+    socket.on("error", () => {});
+    await once(socket, "connect");
+    await fetch(`http://127.0.0.1:${port}/livez`);
+    await Promise.all([own.close(), ended]);
+    expect(socket.destroyed).toBe(true);
+  }, 20_000);
 });
 
 describe("defineFeature", () => {

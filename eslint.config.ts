@@ -45,4 +45,9 @@ export default defineConfig(
       "@typescript-eslint/no-unsafe-return": "off",
     },
   },
+  {
+    files: ["test/types/**"],
+    // What is declared there is looked at for its type alone.
+    rules: { "@typescript-eslint/no-unused-vars": "off" },
+  },
 );

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
 import { and, desc, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/node-postgres";
 import { pgSchema, text, timestamp, uuid } from "drizzle-orm/pg-core";
@@ -106,7 +108,7 @@ function tutorialContender(appUrl: string): Express {
 }
 
 /** Rowhouse as a product team uses it: the whole application, with request ids, log lines, headers and problem details. */
-async function rowhouseContender(appUrl: string): Promise<Express> {
+async function serveRowhouse(appUrl: string): Promise<number> {
   const notes = tenantTable("notes", {
     body: text().notNull(),
     createdAt: timestamp({ withTimezone: true }).notNull().defaultNow(),
@@ -137,16 +139,19 @@ async function rowhouseContender(appUrl: string): Promise<Express> {
     tenantLimit: POOL,
     log: "silent",
   });
-  return rowhouse.app;
+  return (await rowhouse.listen({ port: 0, host: "127.0.0.1" })).port;
 }
 
 export const CONTENDERS = ["rowhouse", "tutorial", "drizzle", "pg"] as const;
 export type Contender = (typeof CONTENDERS)[number];
 
-export function makeContender(name: Contender, urls: { appUrl: string; ownerUrl: string }): Express | Promise<Express> {
+interface Urls {
+  readonly appUrl: string;
+  readonly ownerUrl: string;
+}
+
+function makeContender(name: Exclude<Contender, "rowhouse">, urls: Urls): Express {
   switch (name) {
-    case "rowhouse":
-      return rowhouseContender(urls.appUrl);
     case "tutorial":
       return tutorialContender(urls.appUrl);
     case "drizzle":
@@ -154,4 +159,12 @@ export function makeContender(name: Contender, urls: { appUrl: string; ownerUrl:
     case "pg":
       return pgContender(urls.ownerUrl);
   }
+}
+
+/** Serves one contender, each in the way its users do. @returns the port */
+export async function serve(name: Contender, urls: Urls): Promise<number> {
+  if (name === "rowhouse") return serveRowhouse(urls.appUrl);
+  const server = makeContender(name, urls).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
 }

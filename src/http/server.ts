@@ -1,5 +1,7 @@
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import type { Express } from "express";
+import { messageClasses } from "./message-classes.ts";
 
 export interface RunningServer {
   /** Where it listens: `http://127.0.0.1:3000`. */
@@ -24,8 +26,8 @@ const SHUTDOWN_DEADLINE_MS = 25_000;
  * Serves an application until it is closed. The caller decides when: on SIGTERM, as a rule.
  * @throws the listen error (EADDRINUSE, EACCES)
  */
-export async function listen(application: RequestListener, { port, host }: ListenOptions): Promise<RunningServer> {
-  const server = createServer(application);
+export async function listen(application: Express, { port, host }: ListenOptions): Promise<RunningServer> {
+  const server = createServer(messageClasses(application), application);
   // A client that sends its head or its body at a crawl holds a socket, not a transaction; but not for ever.
   server.headersTimeout = 10_000;
   server.requestTimeout = 60_000;

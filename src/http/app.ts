@@ -1,15 +1,15 @@
 import express, { type Express, type Request, type RequestHandler } from "express";
-import helmet from "helmet";
 import type { Logger } from "pino";
 import type { Config } from "../config.ts";
 import { ResourceNotFound } from "../errors.ts";
 import { errorHandler } from "./error-handler.ts";
 import type { Feature } from "./feature.ts";
-import { health, type HealthDeps } from "./health.ts";
+import { type HealthDeps, livez, readyz } from "./health.ts";
 import { idempotency } from "./idempotency.ts";
 import { type ApiInfo, toOpenApi } from "./openapi.ts";
 import { requestLog } from "./request-log.ts";
 import { createRouter, type RouterDeps } from "./router.ts";
+import { safeHeaders } from "./safe-headers.ts";
 
 /** Express's own types, under names of ours: outside this folder nothing imports express. */
 export type Application = Express;
@@ -36,8 +36,9 @@ export function createApp(deps: AppDeps): Express {
   const openApi = toOpenApi(routes, deps.info);
 
   app.use(requestLog(deps.log));
-  app.use(helmet());
-  app.use(health(deps));
+  app.use(safeHeaders());
+  app.get("/livez", livez());
+  app.get("/readyz", readyz(deps));
   app.get("/openapi.json", (_request, response) => void response.json(openApi));
   app.use(jsonBody());
   app.use(deps.tenant);

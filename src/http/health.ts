@@ -1,4 +1,4 @@
-import express, { type Router } from "express";
+import type { RequestHandler } from "express";
 import { stateOf } from "./request-state.ts";
 
 export interface HealthDeps {
@@ -8,11 +8,14 @@ export interface HealthDeps {
   isStopping(): boolean;
 }
 
-/** `/livez`: the process runs. `/readyz`: it can serve; 503 tells a load balancer to send nobody. */
-export function health(deps: HealthDeps): Router {
-  const router = express.Router();
-  router.get("/livez", (_request, response) => void response.json({ status: "ok" }));
-  router.get("/readyz", async (request, response) => {
+/** `/livez`: the process runs. */
+export function livez(): RequestHandler {
+  return (_request, response) => void response.json({ status: "ok" });
+}
+
+/** `/readyz`: the process can serve; 503 tells a load balancer to send nobody. */
+export function readyz(deps: HealthDeps): RequestHandler {
+  return async function readyz(request, response) {
     if (deps.isStopping()) {
       response.status(503).json({ status: "stopping" });
       return;
@@ -25,6 +28,5 @@ export function health(deps: HealthDeps): Router {
       const code = error instanceof Error && "code" in error ? error.code : "ERR_INTERNAL";
       response.status(503).json({ status: "unavailable", code });
     }
-  });
-  return router;
+  };
 }

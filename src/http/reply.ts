@@ -1,4 +1,5 @@
-import type { Response } from "express";
+import { hash } from "node:crypto";
+import type { Request, Response } from "express";
 import { ResourceNotFound } from "../errors.ts";
 
 /** A handler's result with a status or headers of its own. Made by {@link created}, {@link noContent}, {@link json}. */
@@ -46,21 +47,53 @@ export function found<Row>(result: Row | readonly Row[] | undefined | null): Row
   return row;
 }
 
-/** Sends a handler's result. */
-export function sendReply(response: Response, result: unknown): void {
+/** Statuses whose answers have no body (RFC 9110, section 15). */
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
+
+/** Sends a handler's result. A GET that was asked for with the `ETag` of what it would answer is a 304 (RFC 9110, section 13). */
+export function sendReply(request: Request, response: Response, result: unknown): void {
   const reply = isReply(result) ? result : json(result, { status: result === undefined ? 204 : 200 });
-  response.status(reply.status);
+  response.statusCode = reply.status;
   for (const [name, value] of Object.entries(reply.headers)) response.setHeader(name, value);
-  if (reply.body === undefined) {
+  if (reply.body === undefined || BODILESS.has(reply.status)) {
+    response.end();
+    return;
+  }
+  const text = toJson(reply.body);
+  if (isRead(request) && response.getHeader("ETag") === undefined) response.setHeader("ETag", weakTag(text));
+  // Tells whether the client has this answer already: it compares with the headers that are set on the response.
+  if (isRead(request) && request.fresh) {
+    response.statusCode = 304;
     response.end();
     return;
   }
   response.setHeader("Content-Type", "application/json; charset=utf-8");
-  response.send(JSON.stringify(reply.body, jsonValue));
+  response.setHeader("Content-Length", Buffer.byteLength(text));
+  response.end(text);
 }
+
+const isRead = ({ method }: Request): boolean => method === "GET" || method === "HEAD";
+
+const weakTag = (text: string): string => `W/"${text.length.toString(16)}-${hash("sha1", text, "base64url")}"`;
 
 function isReply(value: unknown): value is Reply<unknown> {
   return typeof value === "object" && value !== null && REPLY in value;
+}
+
+/** With a replacer JSON.stringify() takes several times as long, so it gets one only where a value needs it. */
+function toJson(body: unknown): string {
+  return isPlain(body, 0) ? JSON.stringify(body) : JSON.stringify(body, jsonValue);
+}
+
+/** Deeper than this nothing is looked at: a cycle ends here, and JSON.stringify() says so. */
+const DEPTH = 20;
+
+/** True when neither a bigint nor bytes are in the value. */
+function isPlain(value: unknown, depth: number): boolean {
+  if (typeof value !== "object" || value === null) return typeof value !== "bigint";
+  if (depth === DEPTH || value instanceof Uint8Array) return false;
+  for (const key in value) if (!isPlain((value as Record<string, unknown>)[key], depth + 1)) return false;
+  return true;
 }
 
 /** A bigint as a string, since JSON numbers lose digits beyond 2^53; bytes as base64. Dates are ISO 8601 already. */

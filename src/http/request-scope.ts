@@ -71,7 +71,8 @@ export function createRequestScope(
     beforeCommit: (step) => void steps.push(step),
     async commit(answer) {
       isOver = true;
-      if (transaction) await commitWith(transaction, steps, answer);
+      if (!transaction) return;
+      await (steps.length > 0 ? commitWith(transaction, steps, answer) : transaction.commit());
     },
     async rollback() {
       isOver = true;

@@ -49,7 +49,7 @@ function handle(route: RouteDefinition, deps: RouterDeps): RequestHandler {
     };
     const result = await route.handler(input as never);
     if (isStream(result)) await sendStream(request, response, result, deps.withTenant);
-    else sendReply(response, result);
+    else sendReply(request, response, result);
   };
 }
 

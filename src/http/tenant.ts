@@ -35,7 +35,7 @@ export function tenant(deps: TenantDeps): RequestHandler {
     refuseDoubleCredentials(request);
     // Whatever follows is one tenant's: a shared cache must not keep it for the next.
     response.setHeader("Cache-Control", "private, no-cache");
-    response.vary(CREDENTIALS.join(", "));
+    response.vary(VARY);
     const { tenant, principal } = await deps.resolveTenant({ headers: request.headers, host: hostOf(request) });
     if (principal?.kind === "api-key") deps.keyUsage.record(tenant, principal.id);
     const readOnly = request.method === "GET" || request.method === "HEAD";
@@ -55,12 +55,15 @@ export function tenant(deps: TenantDeps): RequestHandler {
 }
 
 const CREDENTIALS = ["Authorization", "X-API-Key"];
+const VARY = CREDENTIALS.join(", ");
 
 /** Node keeps the first of two such headers and drops the other: whichever a proxy looked at, it may be the wrong one. */
-function refuseDoubleCredentials({ headersDistinct }: Request): void {
-  for (const name of CREDENTIALS) {
-    if ((headersDistinct[name.toLowerCase()]?.length ?? 0) < 2) continue;
-    throw new Unauthenticated(`The request has more than one ${name} header. Send one.`);
+function refuseDoubleCredentials({ rawHeaders }: Request): void {
+  for (const credential of CREDENTIALS) {
+    const isNamed = (text: string, index: number) =>
+      index % 2 === 0 && text.length === credential.length && text.toLowerCase() === credential.toLowerCase();
+    if (rawHeaders.findIndex(isNamed) === rawHeaders.findLastIndex(isNamed)) continue;
+    throw new Unauthenticated(`The request has more than one ${credential} header. Send one.`);
   }
 }
 

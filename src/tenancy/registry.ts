@@ -61,10 +61,11 @@ export function createRegistry(database: Database, options: RegistryOptions = {}
 
   async function find(claim: TenantClaim): Promise<Tenant | undefined> {
     const query = toQuery(claim);
-    if (query === undefined || unknown.has(query.key)) return undefined;
+    if (query === undefined) return undefined;
     const { key } = query;
     const found = known.get(key) ?? pending.get(key);
     if (found !== undefined) return found;
+    if (unknown.has(key)) return undefined;
     const asked = ask(query).finally(() => {
       if (pending.get(key) === asked) pending.delete(key);
     });

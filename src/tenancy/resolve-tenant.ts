@@ -49,6 +49,7 @@ function onlyPrincipal(found: readonly Found[]): Principal | undefined {
 }
 
 async function agreedTenant(found: readonly Found[], registry: Registry): Promise<Tenant> {
+  if (found.length === 1 && found[0]) return registry.tenant(found[0].tenant);
   const tenants = await Promise.all(found.map((resolution) => registry.find(resolution.tenant)));
   const [first] = tenants;
   if (tenants.every((tenant) => tenant?.id === first?.id)) return requireActive(first);

@@ -19,5 +19,7 @@ const one = async (i: number) => {
 };
 const run = async (total: number) => { n = 0; await Promise.all(Array.from({ length: 10 }, async () => { while (n < total) await one(n++); })); };
 await run(3000);
-for (let r = 0; r < 4; r++) { const c = process.cpuUsage(); await run(5000); const d = process.cpuUsage(c); console.log("tx us user+sys", (d.user / 5000).toFixed(0), (d.system / 5000).toFixed(0)); }
+const rs: number[] = [];
+for (let r = 0; r < 12; r++) { const c = process.cpuUsage(); await run(3000); const d = process.cpuUsage(c); rs.push((d.user + d.system) / 3000); }
+rs.sort((a, b) => a - b); console.log("tx us min", rs[0]!.toFixed(0), "q1", rs[3]!.toFixed(0), "median", rs[6]!.toFixed(0));
 await db.close();

@@ -1,11 +1,12 @@
 import pg from "pg";
 import { entityKind, fillPlaceholders, type Query, type SQL } from "drizzle-orm";
 import type { NodePgQueryResultHKT } from "drizzle-orm/node-postgres";
-import { PgDialect, PgTransaction } from "drizzle-orm/pg-core";
+import { type PgDialect, PgTransaction } from "drizzle-orm/pg-core";
 import { PgPreparedQuery, PgSession, type PreparedQueryConfig } from "drizzle-orm/pg-core/session";
 import type { SelectedFieldsOrdered } from "drizzle-orm/pg-core/query-builders/select.types";
 import * as drizzleUtils from "drizzle-orm/utils";
 import type { SqlResult, SqlStatement } from "./sql-statement.ts";
+import { TenantDialect } from "./tenant-dialect.ts";
 import type { TenantDb } from "./types.ts";
 
 /*
@@ -148,6 +149,6 @@ const toStatement = (query: Query): SqlStatement => ({ text: query.sql, values: 
 
 /** Makes the function that gives a tenant transaction its Drizzle face. */
 export function createDrizzleFactory(): (runner: StatementRunner) => TenantDb {
-  const dialect = new PgDialect();
+  const dialect = new TenantDialect();
   return (runner) => new TenantDrizzleTransaction(runner, dialect);
 }

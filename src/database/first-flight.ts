@@ -1,5 +1,6 @@
 import { fromDatabaseError, isCachedPlanChanged, isConnectionGone } from "./sql-state.ts";
 import { TransactionClosed } from "../errors.ts";
+import type { PreambleStatement } from "./flight-query.ts";
 import type { Pool, Session } from "./pool.ts";
 import type { SqlAnswer, SqlStatement } from "./sql-statement.ts";
 import type { StatementNames } from "./statement-names.ts";
@@ -25,9 +26,20 @@ export interface Flight extends Begun {
 }
 
 // The isolation level is pinned: enter() must see what was committed before it was granted the tenant's lock.
-const BEGIN = "begin isolation level read committed";
-const BEGIN_READ_ONLY = "begin isolation level read committed read only";
-const ENTER = "select rowhouse.enter($1, $2)";
+const BEGIN: PreambleStatement = { text: "begin isolation level read committed", values: [] };
+const BEGIN_READ_ONLY: PreambleStatement = { text: "begin isolation level read committed read only", values: [] };
+
+const entries = new WeakMap<TenantRef, PreambleStatement>();
+
+/** The call of `enter()` for a tenant: always the same object while the registry remembers the tenant. */
+function enterAs(tenant: TenantRef): PreambleStatement {
+  let entry = entries.get(tenant);
+  if (!entry) {
+    entry = { text: "select rowhouse.enter($1, $2)", values: [tenant.id, String(tenant.epoch)] };
+    entries.set(tenant, entry);
+  }
+  return entry;
+}
 
 /** The key under which a statement's name is kept: the same text means other tables in another placement. */
 export const statementKey = (tenant: TenantRef): string => (tenant.placement === "shared" ? "shared" : tenant.id);
@@ -76,8 +88,8 @@ async function attempt(
     throw new TransactionClosed("The transaction was rolled back before its first statement was sent.");
   }
   const preamble = [
-    deps.names.preamble(options.readOnly ? BEGIN_READ_ONLY : BEGIN, [], session),
-    deps.names.preamble(ENTER, [tenant.id, String(tenant.epoch)], session),
+    deps.names.preamble(options.readOnly ? BEGIN_READ_ONLY : BEGIN, session),
+    deps.names.preamble(enterAs(tenant), session),
   ];
   // A cold connection parses the preamble in this flight, and pg would take that for the parsing of a named statement.
   const isWarm = preamble.every((ahead) => ahead.isPrepared);

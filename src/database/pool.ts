@@ -1,6 +1,12 @@
 import pg from "pg";
 import { PoolExhausted } from "../errors.ts";
-import { type FlightOutcome, type PipelinedClient, type PreambleStatement, sendFlight } from "./flight-query.ts";
+import {
+  type FlightOutcome,
+  type NamedPreamble,
+  type PipelinedClient,
+  sendCommand,
+  sendFlight,
+} from "./flight-query.ts";
 import { fromDatabaseError } from "./sql-state.ts";
 import type { SqlAnswer, SqlResult, SqlStatement } from "./sql-statement.ts";
 
@@ -11,7 +17,7 @@ export interface Session {
   /** Sends one of the transaction's own commands (COMMIT, SAVEPOINT …), in the shortest form there is. */
   command(text: string): Promise<SqlResult>;
   /** Sends statements nobody reads and the one behind them together; that one runs only if all before it did. */
-  sendFlight(preamble: readonly PreambleStatement[], statement: SqlStatement): Promise<FlightOutcome>;
+  sendFlight(preamble: readonly NamedPreamble[], statement: SqlStatement): Promise<FlightOutcome>;
   /** True once the connection is known to be gone. */
   isLost(): boolean;
   /** The names of the statements that were prepared on this connection. */
@@ -125,7 +131,7 @@ function lend(
       if (outcome.ok) return outcome.answer;
       throw outcome.error;
     },
-    command: (text) => client.query(text),
+    command: (text) => sendCommand(client, text),
     sendFlight: (preamble, statement) => sendFlight(client, preamble, statement),
     whenLost: (listener) => void listeners.set(client, listener),
     async resetAndRelease() {

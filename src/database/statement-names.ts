@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { PreambleStatement } from "./flight-query.ts";
+import type { NamedPreamble, PreambleStatement } from "./flight-query.ts";
 import type { Session } from "./pool.ts";
 import type { SqlStatement } from "./sql-statement.ts";
 
@@ -16,7 +16,7 @@ export interface StatementNames {
    */
   name(statement: SqlStatement, session: Session, key: string): SqlStatement;
   /** Names a statement of every transaction's beginning: at its first use on the connection it is parsed. */
-  preamble(text: string, values: readonly string[], session: Session): PreambleStatement;
+  preamble(statement: PreambleStatement, session: Session): NamedPreamble;
   /** Forgets all names: after a migration the old plans are wrong. */
   renew(): void;
 }
@@ -42,13 +42,14 @@ export function createStatementNames(enabled: boolean): StatementNames {
       }
       return { ...statement, name: entry.name };
     },
-    preamble(text, values, session) {
-      if (!enabled) return { text, values, name: undefined, isPrepared: false };
+    preamble(statement, session) {
+      const { text } = statement;
+      if (!enabled) return { statement, name: undefined, isPrepared: false };
       let name = preambles.get(text);
       if (!name) preambles.set(text, (name = `rh_begin_${preambles.size + 1}`));
       const isPrepared = session.statements.has(name);
       session.statements.add(name);
-      return { text, values, name, isPrepared };
+      return { statement, name, isPrepared };
     },
     renew: () => seen.clear(),
   };

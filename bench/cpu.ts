@@ -51,7 +51,13 @@ for (const name of CONTENDERS.filter((n) => !only || only.includes(n))) {
     const [a, postgresBefore, mine, at] = [await cpu(), postgresCpu(), process.cpuUsage(), performance.now()];
     await run(5000);
     const [b, postgresAfter, me] = [await cpu(), postgresCpu(), process.cpuUsage(mine)];
-    const parts = [b.user - a.user, b.system - a.system, postgresAfter - postgresBefore, me.user+me.system, (performance.now()-at)*1000];
+    const parts = [
+      b.user - a.user,
+      b.system - a.system,
+      postgresAfter - postgresBefore,
+      me.user + me.system,
+      (performance.now() - at) * 1000,
+    ];
     rounds.push(parts.map((x) => (x / 5000).toFixed(0)).join("+"));
   }
   console.log(name, "us/request user+sys+postgres+client+wall:", rounds.join("  "));

@@ -21,6 +21,8 @@ export interface DatabaseOptions {
   /** False behind a pooler that does not keep prepared statements apart (PgBouncer before 1.21). */
   readonly preparedStatements: boolean;
   readonly applicationName: string;
+  /** How long the server may say nothing while somebody waits for it, in milliseconds. @defaultValue 60,000 */
+  readonly silenceTimeout?: number;
   /** Told of errors that nobody awaits: broken idle connections, failed afterCommit hooks. */
   readonly onError: (error: unknown) => void;
 }

@@ -4,7 +4,7 @@ import type { NodePgQueryResultHKT } from "drizzle-orm/node-postgres";
 import { type PgDialect, PgTransaction } from "drizzle-orm/pg-core";
 import { PgPreparedQuery, PgSession, type PreparedQueryConfig } from "drizzle-orm/pg-core/session";
 import type { SelectedFieldsOrdered } from "drizzle-orm/pg-core/query-builders/select.types";
-import * as drizzleUtils from "drizzle-orm/utils";
+import { rowMapper } from "./row-mapper.ts";
 import type { SqlResult, SqlStatement } from "./sql-statement.ts";
 import { TenantDialect } from "./tenant-dialect.ts";
 import type { TenantDb } from "./types.ts";
@@ -22,10 +22,6 @@ export interface StatementRunner {
 }
 
 type NoSchema = Record<string, never>;
-type MapRow = (fields: SelectedFieldsOrdered, row: unknown[], notNull: unknown) => unknown;
-
-// Exported by the module and left out of its typings.
-const { mapResultRow } = drizzleUtils as unknown as { mapResultRow: MapRow };
 
 const { builtins } = pg.types;
 /** Types whose text Drizzle's columns parse themselves; the array types have no name in pg. */
@@ -83,7 +79,7 @@ class TenantPreparedQuery<Config extends PreparedQueryConfig> extends PgPrepared
     });
     const rows = result.rows as unknown[][];
     if (this.#mapRows) return this.#mapRows(rows);
-    return rows.map((row) => mapResultRow(fields ?? [], row, this.joinsNotNullableMap));
+    return rows.map(rowMapper(fields ?? [], this.joinsNotNullableMap));
   }
 
   async all(placeholders: Record<string, unknown> = {}): Promise<Config["all"]> {

@@ -60,7 +60,7 @@ export async function takeOff(
   first: SqlStatement,
   isWanted: () => boolean,
 ): Promise<Flight> {
-  const leave = await deps.limit.enter(tenant.id);
+  const leave = deps.limit.tryEnter(tenant.id) ?? (await deps.limit.enter(tenant.id));
   try {
     const flight =
       (await attempt(deps, tenant, options, first, isWanted)) ??

@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import pg from "pg";
 import type { SqlAnswer, SqlResult, SqlStatement } from "./sql-statement.ts";
 
@@ -141,7 +142,7 @@ function boundMessages({ statement, name = "" }: NamedPreamble, collector: WireC
 /** What pg's typings leave out: the status is documented, the names of what was parsed are not. */
 export type PipelinedClient = pg.PoolClient & {
   getTransactionStatus(): "I" | "T" | "E" | null;
-  readonly connection: { parsedStatements: Record<string, string> };
+  readonly connection: { parsedStatements: Record<string, string>; readonly stream: Socket };
 };
 
 /** What became of a flight: either the query's result, or the error and how many statements of the preamble had run. */

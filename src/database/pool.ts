@@ -37,6 +37,8 @@ export interface PoolOptions {
   /** Connections at the most. */
   readonly size: number;
   readonly applicationName: string;
+  /** How long a server may say nothing while somebody waits for it, in milliseconds. @defaultValue 60,000 */
+  readonly silenceTimeout?: number;
   /** Called for errors of idle connections, which nobody awaits. */
   readonly onError: (error: unknown) => void;
 }
@@ -49,7 +51,10 @@ export interface Pool {
 
 /** How long to wait for a free connection, or for a new one to be made, in milliseconds. */
 const ACQUIRE_TIMEOUT_MS = 5_000;
-/** A server that says nothing for so long is taken for gone: above every statement_timeout we set, in milliseconds. */
+/**
+ * A server that says nothing for so long is taken for gone, in milliseconds: above every statement_timeout we set. The
+ * socket keeps the time, since pg's `query_timeout` would make a timer for each query.
+ */
 const SILENCE_TIMEOUT_MS = 60_000;
 /** Connections are renewed at this age, in seconds, so that memory of old plans is given back. */
 const CONNECTION_LIFETIME_S = 3_600;
@@ -66,11 +71,11 @@ export function createPool(options: PoolOptions): Pool {
     keepAlive: true,
     pipeline: true,
     connectionTimeoutMillis: ACQUIRE_TIMEOUT_MS,
-    query_timeout: SILENCE_TIMEOUT_MS,
     maxLifetimeSeconds: CONNECTION_LIFETIME_S,
   };
   const pool = new pg.Pool(config);
   const lost = new WeakSet<pg.PoolClient>();
+  const lent = new WeakSet<pg.PoolClient>();
   const statements = new WeakMap<pg.PoolClient, Set<string>>();
   const listeners = new WeakMap<pg.PoolClient, () => void>();
   // Without these listeners a connection that breaks while nobody waits on it would end the process.
@@ -88,6 +93,10 @@ export function createPool(options: PoolOptions): Pool {
     };
     client.on("error", onLost);
     client.on("end", onLost);
+    const { stream } = (client as unknown as PipelinedClient).connection;
+    stream.setTimeout(options.silenceTimeout ?? SILENCE_TIMEOUT_MS, () => {
+      if (lent.has(client)) stream.destroy(new Error("Query read timeout"));
+    });
   });
 
   return {
@@ -105,21 +114,25 @@ export function createPool(options: PoolOptions): Pool {
         }
         throw fromDatabaseError(error, "connect");
       }
-      return lend(client, lost, listeners, statements.get(client) ?? new Set());
+      lent.add(client);
+      return lend(client, { lost, lent, listeners, statements: statements.get(client) ?? new Set() });
     },
     end: () => pool.end(),
   };
 }
 
-function lend(
-  client: PipelinedClient,
-  lost: WeakSet<pg.PoolClient>,
-  listeners: WeakMap<pg.PoolClient, () => void>,
-  statements: Set<string>,
-): Session {
+interface Lending {
+  readonly lost: WeakSet<pg.PoolClient>;
+  readonly lent: WeakSet<pg.PoolClient>;
+  readonly listeners: WeakMap<pg.PoolClient, () => void>;
+  readonly statements: Set<string>;
+}
+
+function lend(client: PipelinedClient, { lost, lent, listeners, statements }: Lending): Session {
   const isLost = () => lost.has(client);
   const giveBack = (isDestroyed: boolean) => {
     listeners.delete(client);
+    lent.delete(client);
     client.release(isDestroyed);
   };
   const release = () => giveBack(isLost() || client.getTransactionStatus() !== "I");

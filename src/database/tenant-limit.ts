@@ -5,6 +5,8 @@ const WAIT_MS = 5_000;
 
 /** Keeps one tenant from taking the whole pool. */
 export interface TenantLimit {
+  /** Takes one of the tenant's places if one is free. @returns the function that gives it back, or undefined */
+  tryEnter(tenantId: string): (() => void) | undefined;
   /**
    * Waits for one of the tenant's places, first come first served.
    * @returns the function that gives the place back
@@ -32,18 +34,37 @@ export function createTenantLimit(places: number): TenantLimit {
     }
   }
 
+  /** A place that was taken, as the function that gives it back: once, however often it is called. */
+  function place(tenantId: string, queue: Queue): () => void {
+    let left = false;
+    return () => {
+      if (left) return;
+      left = true;
+      leave(tenantId, queue);
+    };
+  }
+
+  function queueOf(tenantId: string): Queue {
+    let queue = queues.get(tenantId);
+    if (!queue) queues.set(tenantId, (queue = { running: 0, waiting: new Set() }));
+    return queue;
+  }
+
+  function tryEnter(tenantId: string): (() => void) | undefined {
+    const queue = queueOf(tenantId);
+    if (queue.running >= places) return undefined;
+    queue.running++;
+    return place(tenantId, queue);
+  }
+
   return {
+    tryEnter,
     async enter(tenantId) {
-      let queue = queues.get(tenantId);
-      if (!queue) queues.set(tenantId, (queue = { running: 0, waiting: new Set() }));
-      if (queue.running < places) queue.running++;
-      else await turn(queue, places);
-      let left = false;
-      return () => {
-        if (left) return;
-        left = true;
-        leave(tenantId, queue);
-      };
+      const free = tryEnter(tenantId);
+      if (free) return free;
+      const queue = queueOf(tenantId);
+      await turn(queue, places);
+      return place(tenantId, queue);
     },
   };
 }

@@ -68,8 +68,9 @@ export function openTenantTransaction(
   });
 
   function track<Result>(work: Promise<Result>): Promise<Result> {
-    const done: Promise<void> = work.then(swallow, swallow).then(() => void pending.delete(done));
-    pending.add(done);
+    const settled = () => void pending.delete(work);
+    work.then(settled, settled);
+    pending.add(work);
     return work;
   }
 
@@ -77,10 +78,7 @@ export function openTenantTransaction(
     // Checked at the very moment of sending: a statement that left later would run in somebody else's transaction.
     if (phase === "ended") throw closed();
     if (!flight) return track(begin(statement));
-    if (!begun) {
-      await track(flight.then(swallow));
-      return send(statement);
-    }
+    if (!begun) return track(flight.then(() => send(statement)));
     if (isGivenBack) throw lostMeanwhile();
     const { session } = begun;
     noteTraces(statement);
@@ -129,13 +127,15 @@ export function openTenantTransaction(
 
   async function commit(): Promise<void> {
     phase = "closing";
-    while (pending.size > 0) await Promise.all(pending);
+    while (pending.size > 0) await Promise.allSettled(pending);
     phase = "ended";
     if (flight) {
       // A flight that failed has said so already; whoever swallowed that error learns here that nothing was stored.
-      await flight.catch((cause: unknown) => {
+      try {
+        await flight;
+      } catch (cause) {
         throw new TransactionAborted("The transaction could not begin, so nothing was stored.", { cause });
-      });
+      }
       if (begun) await sendCommit(begun);
     }
     for (const hook of hooks) {
@@ -151,14 +151,7 @@ export function openTenantTransaction(
     try {
       if (escaped) throw escaped;
       if (session.isLost() || isConnectionGone(firstFailure)) throw lostMeanwhile();
-      const answer = await session.command("commit").catch((error: unknown) => {
-        if (!isConnectionGone(error)) throw fromDatabaseError(error, "query");
-        throw new CommitUnknown(
-          "The connection was lost while COMMIT was under way: it may have been stored or not. " +
-            "Repeat the request with the same Idempotency-Key, or look.",
-          { cause: error },
-        );
-      });
+      const answer = await commitOn(session);
       if (answer.command !== "COMMIT") {
         throw new TransactionAborted(
           "A statement failed and its error was swallowed, so PostgreSQL rolled everything back. " +
@@ -168,6 +161,19 @@ export function openTenantTransaction(
       }
     } finally {
       giveBack(session, leave);
+    }
+  }
+
+  async function commitOn(session: Session): Promise<SqlResult> {
+    try {
+      return await session.command("commit");
+    } catch (error) {
+      if (!isConnectionGone(error)) throw fromDatabaseError(error, "query");
+      throw new CommitUnknown(
+        "The connection was lost while COMMIT was under way: it may have been stored or not. " +
+          "Repeat the request with the same Idempotency-Key, or look.",
+        { cause: error },
+      );
     }
   }
 

@@ -85,7 +85,7 @@ function askForProblem(response: ServerResponse, hold: Hold, error: unknown): vo
   }
 }
 
-export async function decide(response: ServerResponse, hold: Hold): Promise<void> {
+export function decide(response: ServerResponse, hold: Hold): Promise<void> {
   const { hooks } = hold;
   hold.phase = "settling";
   if (hold.status >= 400 || hold.failure) return hooks.rollback(hold.failure?.error);

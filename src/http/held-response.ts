@@ -135,11 +135,12 @@ function refuse(hold: Hold, callback: Callback | undefined): false {
   return false;
 }
 
+const isFunction = (arg: unknown): boolean => typeof arg === "function";
+
 /** write() and end() take (callback), (chunk, callback) or (chunk, encoding, callback). */
 function bodyArguments(args: unknown[]): [chunk: unknown, encoding: unknown, callback: Callback | undefined] {
-  const at = args.findIndex((arg) => typeof arg === "function");
-  const [chunk, encoding] = at < 0 ? args : args.slice(0, at);
-  return [chunk, encoding, at < 0 ? undefined : (args[at] as Callback)];
+  const at = args.findIndex(isFunction);
+  return [at === 0 ? undefined : args[0], at === 0 || at === 1 ? undefined : args[1], args[at] as Callback | undefined];
 }
 
 /** Keeps the head as an intent. What Node would refuse is refused here already: after COMMIT it would be too late. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { sql } from "drizzle-orm";
-import type { Request, RequestHandler, Response } from "express";
+import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { Principal } from "../auth/principal.ts";
 import type { TenantDb } from "../database/types.ts";
 import { IdempotencyInFlight, IdempotencyKeyReused, RequestInvalid } from "../errors.ts";
@@ -30,26 +30,29 @@ const KEY = /^[\x21-\x7e]{1,255}$/;
  * - IdempotencyInFlight while the first request is under way
  */
 export function idempotency(): RequestHandler {
-  return async function idempotency(request, response, next) {
+  return function idempotency(request, response, next) {
     const key = request.method === "POST" ? request.headers["idempotency-key"] : undefined;
-    if (key === undefined) return next();
-    assertKey(key);
-    const scope = scopeOf(request);
-    const { db } = scope.begin({ readOnly: false });
-    const hash = hashRequest(request, scope.principal);
-    const claim = await claimKey(db, key, hash);
-    switch (claim.outcome) {
-      case "new":
-        scope.beforeCommit((answer) => storeAnswer(db, key, hash, answer));
-        return next();
-      case "replay":
-        return replay(response, claim);
-      case "reused":
-        throw new IdempotencyKeyReused("The Idempotency-Key was used for another request. Send a new key.");
-      case "in flight":
-        throw new IdempotencyInFlight("A request with this Idempotency-Key is under way. Repeat it in a moment.");
-    }
+    return key === undefined ? next() : runOnce(key, request, response, next);
   };
+}
+
+async function runOnce(key: string | string[], request: Request, response: Response, next: NextFunction) {
+  assertKey(key);
+  const scope = scopeOf(request);
+  const { db } = scope.begin({ readOnly: false });
+  const hash = hashRequest(request, scope.principal);
+  const claim = await claimKey(db, key, hash);
+  switch (claim.outcome) {
+    case "new":
+      scope.beforeCommit((answer) => storeAnswer(db, key, hash, answer));
+      return next();
+    case "replay":
+      return replay(response, claim);
+    case "reused":
+      throw new IdempotencyKeyReused("The Idempotency-Key was used for another request. Send a new key.");
+    case "in flight":
+      throw new IdempotencyInFlight("A request with this Idempotency-Key is under way. Repeat it in a moment.");
+  }
 }
 
 function assertKey(key: string | string[]): asserts key is string {

@@ -69,10 +69,10 @@ export function createRequestScope(
       holdsNone = true;
     },
     beforeCommit: (step) => void steps.push(step),
-    async commit(answer) {
+    commit(answer) {
       isOver = true;
-      if (!transaction) return;
-      await (steps.length > 0 ? commitWith(transaction, steps, answer) : transaction.commit());
+      if (!transaction) return Promise.resolve();
+      return steps.length > 0 ? commitWith(transaction, steps, answer) : transaction.commit();
     },
     async rollback() {
       isOver = true;

@@ -37,7 +37,9 @@ export function createTenantResolution(resolvers: readonly TenantResolver[], reg
       throw new Unauthenticated("The request names no tenant. Send credentials, or ask at a tenant's own host name.");
     }
     const principal = onlyPrincipal(found);
-    return { tenant: await agreedTenant(found, registry), principal };
+    const [only, ...others] = found as [Found, ...Found[]];
+    const tenant = await (others.length > 0 ? agreedTenant(found, registry) : registry.tenant(only.tenant));
+    return { tenant, principal };
   };
 }
 
@@ -49,7 +51,6 @@ function onlyPrincipal(found: readonly Found[]): Principal | undefined {
 }
 
 async function agreedTenant(found: readonly Found[], registry: Registry): Promise<Tenant> {
-  if (found.length === 1 && found[0]) return registry.tenant(found[0].tenant);
   const tenants = await Promise.all(found.map((resolution) => registry.find(resolution.tenant)));
   const [first] = tenants;
   if (tenants.every((tenant) => tenant?.id === first?.id)) return requireActive(first);

@@ -109,7 +109,7 @@ export async function createRowhouse(options: RowhouseOptions): Promise<Rowhouse
   const keyUsage = createKeyUsage(database, onError);
   const withTenant = createWithTenant(database, registry, context);
   const resolveTenant = createTenantResolution(resolvers, registry);
-  const tenant = tenantMiddleware({ database, resolveTenant, context, registry, keyUsage, log });
+  const tenant = tenantMiddleware({ database, resolveTenant, context, keyUsage, log });
   const ready = () => assertSchemaCurrent(database, expected);
 
   let server: RunningServer | undefined;

@@ -31,12 +31,14 @@ export interface DatabaseOptions {
 export function createDatabase(options: DatabaseOptions): Database {
   const pool = createPool({ ...options, size: options.poolSize });
   const names = createStatementNames(options.preparedStatements);
+  const staleListeners: ((tenantId: string) => void)[] = [];
   const deps: TransactionDeps = {
     pool,
     names,
     limit: createTenantLimit(options.tenantLimit),
     savepoints: new AsyncLocalStorage<Scope>(),
     drizzle: createDrizzleFactory(),
+    onStaleTenant: (tenantId) => staleListeners.forEach((listener) => listener(tenantId)),
     onError: options.onError,
   };
 
@@ -56,6 +58,7 @@ export function createDatabase(options: DatabaseOptions): Database {
 
   return {
     open: (tenant, transactionOptions) => openTenantTransaction(deps, tenant, transactionOptions),
+    whenStale: (listener) => void staleListeners.push(listener),
     async lookup<Row extends object>(name: string, values: readonly unknown[]) {
       const parameters = values.map((_, index) => `$${index + 1}`).join(", ");
       const rows = await ask({ text: `select * from rowhouse.${name}(${parameters})`, values });

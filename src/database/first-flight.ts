@@ -1,5 +1,5 @@
 import { fromDatabaseError, isCachedPlanChanged, isConnectionGone } from "./sql-state.ts";
-import { TransactionClosed } from "../errors.ts";
+import { PlacementChanged, TenantNotFound, TenantSuspended, TransactionClosed } from "../errors.ts";
 import type { PreambleStatement } from "./flight-query.ts";
 import type { Pool, Session } from "./pool.ts";
 import type { SqlAnswer, SqlStatement } from "./sql-statement.ts";
@@ -11,6 +11,8 @@ export interface FlightDeps {
   readonly pool: Pool;
   readonly limit: TenantLimit;
   readonly names: StatementNames;
+  /** Told of a tenant that `enter()` refused as suspended, moved or gone: whoever remembers it has to look again. */
+  readonly onStaleTenant: (tenantId: string) => void;
 }
 
 /** A transaction that has begun and entered its tenant. */
@@ -47,7 +49,7 @@ export const statementKey = (tenant: TenantRef): string => (tenant.placement ===
 /**
  * Takes a place and a connection and sends BEGIN, `rowhouse.enter()` and the first statement in one flight.
  * Nothing of it can have been committed, so it flies once more when the pooled connection turned out to be dead, or
- * when a migration had changed the result of the prepared statement.
+ * when a migration had changed the result of the prepared statement, or when the connection was not clean.
  *
  * @param isWanted asked again once the connection is there: the caller may have given up meanwhile
  * @throws what `enter()` refuses (TenantNotFound, TenantSuspended, PlacementChanged, TenantBusy), PoolExhausted,
@@ -69,8 +71,14 @@ export async function takeOff(
     throw new Error("a second attempt always ends in a flight or an error");
   } catch (error) {
     leave();
+    if (isStale(error)) deps.onStaleTenant(tenant.id);
     throw error;
   }
+}
+
+/** True when `enter()` found the tenant to be another than the caller took it for. */
+function isStale(error: unknown): boolean {
+  return error instanceof PlacementChanged || error instanceof TenantNotFound || error instanceof TenantSuspended;
 }
 
 /** @returns undefined when it is worth trying once more */
@@ -105,6 +113,7 @@ async function attempt(
   }
   if (completed === 1) {
     await abandon(session, error, isWarm);
+    if (!isLast && isUnclean(error)) return undefined;
     throw fromDatabaseError(error, "enter");
   }
   if (isCachedPlanChanged(error) && !isLast) {

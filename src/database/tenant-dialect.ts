@@ -18,12 +18,16 @@ interface Draft {
 export class TenantDialect extends PgDialect {
   /** The text of columns and tables, which does not change. */
   readonly #names = new WeakMap<object, string>();
+  readonly #config = {
+    casing: (this as unknown as BuildConfig).casing,
+    escapeName: (name: string) => this.escapeName(name),
+    escapeParam: (index: number) => this.escapeParam(index),
+    escapeString: (text: string) => this.escapeString(text),
+  };
 
   override sqlToQuery(statement: SQL, invokeSource?: "indexes"): QueryWithTypings {
     if (invokeSource || isInlined(statement)) return super.sqlToQuery(statement, invokeSource);
-    const { casing, escapeName, escapeParam, escapeString } = this as unknown as BuildConfig;
-    const config = { casing, escapeName, escapeParam, escapeString, paramStartIndex: { value: 0 } };
-    const draft: Draft = { sql: "", params: [], config };
+    const draft: Draft = { sql: "", params: [], config: { ...this.#config, paramStartIndex: { value: 0 } } };
     this.#append(draft, statement.queryChunks);
     return { sql: draft.sql, params: draft.params };
   }

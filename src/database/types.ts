@@ -58,6 +58,8 @@ export type LookupName =
 export interface Database {
   /** Opens a transaction of the tenant, lazily. The caller must end it with commit() or rollback(). */
   open(tenant: TenantRef, options?: TransactionOptions): TenantTransaction;
+  /** Calls the listener with each tenant that is suspended, moved or gone, against what its {@link TenantRef} says. */
+  whenStale(listener: (tenantId: string) => void): void;
   /** Calls `rowhouse.<name>(…)`. @returns the row, or undefined */
   lookup<Row extends object>(name: LookupName, values: readonly unknown[]): Promise<Row | undefined>;
   /**

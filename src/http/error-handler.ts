@@ -27,7 +27,7 @@ export function answerProblem(request: Request, response: Response, thrown: unkn
 /** The last middleware: every error becomes a problem document, and nothing of its inside leaves the process. */
 export function errorHandler(): ErrorRequestHandler {
   return function errorHandler(error: unknown, request, response, _next) {
-    if (abandonAnswer(response, error)) answerProblem(request, response, error);
+    if (abandonAnswer(response)) answerProblem(request, response, error);
     else stateOf(request)?.log.error({ err: error }, "failed after the answer");
   };
 }

@@ -23,8 +23,8 @@ export interface HoldHooks {
    * @param answer reads the answer, for those who store it in the same transaction
    */
   commit(answer: () => Answer): Promise<void>;
-  /** Rolls back, because the answer is 400 or above, the client hung up, or `error` was thrown. May be called again. */
-  rollback(error: unknown): Promise<void>;
+  /** Rolls back, because the answer is 400 or above, the client hung up, or an error was thrown. May be called again. */
+  rollback(): Promise<void>;
   /** COMMIT failed, and the intended answer is gone with all its headers: answers with the problem instead. */
   fail(error: unknown): void;
   /** Told of what nobody can be answered about. */
@@ -54,7 +54,8 @@ export interface Hold {
   /** Something of a body or an explicit head exists: an error's answer replaces it. */
   hasBegun: boolean;
   isEnded: boolean;
-  failure: { readonly error: unknown } | undefined;
+  /** The answer is an error's: roll back, whatever its status. */
+  hasFailed: boolean;
 }
 
 export const HOLD = Symbol("rowhouse.hold");
@@ -68,7 +69,7 @@ export async function settle(response: HeldResponse, hold: Hold): Promise<void> 
   try {
     await decide(response, hold);
   } catch (error) {
-    takeBack(response, hold, error);
+    takeBack(response, hold);
     if (isGone(response)) return hold.hooks.log("COMMIT failed, and the client had hung up meanwhile.", error);
     return askForProblem(response, hold, error);
   }
@@ -88,10 +89,10 @@ function askForProblem(response: ServerResponse, hold: Hold, error: unknown): vo
 export function decide(response: ServerResponse, hold: Hold): Promise<void> {
   const { hooks } = hold;
   hold.phase = "settling";
-  if (hold.status >= 400 || hold.failure) return hooks.rollback(hold.failure?.error);
+  if (hold.status >= 400 || hold.hasFailed) return hooks.rollback();
   if (!isGone(response)) return hooks.commit(() => readAnswer(response, hold));
   hooks.log("The client hung up before COMMIT: rolled back.");
-  return hooks.rollback(undefined);
+  return hooks.rollback();
 }
 
 export function release(response: ServerResponse, hold: Hold): void {
@@ -109,10 +110,10 @@ export function release(response: ServerResponse, hold: Hold): void {
 }
 
 /** Undoes the intended answer after a COMMIT that failed. */
-export function takeBack(response: ServerResponse, hold: Hold, error: unknown): void {
+export function takeBack(response: ServerResponse, hold: Hold): void {
   hold.isEnded = false;
   restart(response, hold);
-  hold.failure = { error };
+  hold.hasFailed = true;
   hold.phase = isGone(response) ? "open" : "holding";
 }
 
@@ -134,7 +135,7 @@ export function hungUp(this: ServerResponse): void {
   hold.phase = "open";
   takeBody(hold.body);
   hold.hooks.log("The client hung up before COMMIT: rolled back.");
-  void hold.hooks.rollback(hold.failure?.error);
+  void hold.hooks.rollback();
 }
 
 function readAnswer(response: ServerResponse, hold: Hold): Answer {

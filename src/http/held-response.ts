@@ -39,7 +39,7 @@ export function holdResponse(response: ServerResponse, hooks: HoldHooks): void {
     status: response.statusCode,
     hasBegun: false,
     isEnded: false,
-    failure: undefined,
+    hasFailed: false,
   };
   Object.assign(response, { [HOLD]: hold }, HELD_METHODS);
   Object.defineProperty(response, "statusCode", STATUS_CODE);
@@ -54,12 +54,12 @@ export function holdResponse(response: ServerResponse, hooks: HoldHooks): void {
  * @returns false where no answer can be written any more. Log the error and do nothing else: an answer that was complete
  * stands, and one that broke off on the wire has been cut, so that the client does not take it for complete.
  */
-export function abandonAnswer(response: ServerResponse, error: unknown): boolean {
+export function abandonAnswer(response: ServerResponse): boolean {
   const hold = tryHold(response);
   if (response.destroyed || response.writableEnded) return false;
   if (hold?.phase === "holding") {
     restart(response, hold);
-    hold.failure = { error };
+    hold.hasFailed = true;
     return true;
   }
   // COMMIT of a part was sent, or its bytes: neither a failure nor a success would be true.
@@ -80,7 +80,7 @@ export async function commitAnswer(response: ServerResponse): Promise<void> {
   try {
     await decide(response, hold);
   } catch (error) {
-    takeBack(response, hold, error);
+    takeBack(response, hold);
     throw error;
   }
   release(response, hold);

@@ -4,7 +4,6 @@ import type { KeyUsage } from "../auth/key-usage.ts";
 import type { Database } from "../database/types.ts";
 import { TenantRequired, Unauthenticated } from "../errors.ts";
 import type { TenantContext } from "../tenancy/context.ts";
-import { isStaleTenant, type Registry } from "../tenancy/registry.ts";
 import type { TenantResolution } from "../tenancy/resolve-tenant.ts";
 import { answerProblem } from "./error-handler.ts";
 import { holdResponse } from "./held-response.ts";
@@ -15,7 +14,6 @@ export interface TenantDeps {
   readonly database: Database;
   readonly resolveTenant: TenantResolution;
   readonly context: TenantContext;
-  readonly registry: Pick<Registry, "forget">;
   readonly keyUsage: Pick<KeyUsage, "record">;
   readonly log: Logger;
 }
@@ -43,10 +41,7 @@ export function tenant(deps: TenantDeps): RequestHandler {
     state.scope = scope;
     holdResponse(response, {
       commit: (answer) => scope.commit(answer),
-      async rollback(error) {
-        if (isStaleTenant(error)) deps.registry.forget(tenant.id);
-        await scope.rollback();
-      },
+      rollback: () => scope.rollback(),
       fail: (error) => answerProblem(request, response, error),
       log: (message, error) => state.log.warn({ err: error }, message),
     });

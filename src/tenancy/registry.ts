@@ -1,7 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { findApiKey } from "../auth/find-api-key.ts";
 import type { Database, LookupName } from "../database/types.ts";
-import { PlacementChanged, TenantNotFound, TenantSuspended } from "../errors.ts";
 import type { ResolverLookups, TenantClaim } from "./resolver.ts";
 import { isDomain, isSlug, isUuid, requireActive, type Tenant } from "./tenant.ts";
 
@@ -73,22 +72,21 @@ export function createRegistry(database: Database, options: RegistryOptions = {}
     return asked;
   }
 
+  function forget(tenantId: string): void {
+    generation += 1;
+    pending.clear();
+    unknown.clear();
+    for (const [key, tenant] of [...known.entries()]) if (tenant.id === tenantId) known.delete(key);
+  }
+
+  database.whenStale(forget);
+
   return {
     find,
     tenant: async (claim) => requireActive(await find(claim)),
     apiKey: (presented) => findApiKey(database, presented),
-    forget(tenantId) {
-      generation += 1;
-      pending.clear();
-      unknown.clear();
-      for (const [key, tenant] of [...known.entries()]) if (tenant.id === tenantId) known.delete(key);
-    },
+    forget,
   };
-}
-
-/** True for an error of a transaction which shows that the tenant is not what the registry said: forget it, then. */
-export function isStaleTenant(error: unknown): boolean {
-  return error instanceof PlacementChanged || error instanceof TenantNotFound || error instanceof TenantSuspended;
 }
 
 /** @returns undefined for a malformed claim: there can be no such tenant, and nothing is sent to the database */

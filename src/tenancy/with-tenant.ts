@@ -1,7 +1,7 @@
 import type { Database, TenantDb, TransactionOptions } from "../database/types.ts";
 import { TenantMismatch } from "../errors.ts";
 import type { TenantContext } from "./context.ts";
-import { isStaleTenant, type Registry } from "./registry.ts";
+import type { Registry } from "./registry.ts";
 
 /** The one door to tenant rows outside a request. */
 export type WithTenant = <Result>(
@@ -37,7 +37,6 @@ export function createWithTenant(database: Database, registry: Registry, context
         result = await work(transaction.db);
       } catch (error) {
         await transaction.rollback();
-        if (isStaleTenant(error)) registry.forget(tenant.id);
         throw error;
       }
       await transaction.commit();

@@ -28,7 +28,7 @@ const get = (line: string) => `GET ${line} HTTP/1.1\r\nHost: test\r\n\r\n`;
 
 /** Problem details as the framework's error handler writes them: in place of whatever was intended. */
 const problem: ErrorRequestHandler = (error, _request, response, _next) => {
-  if (abandonAnswer(response, error)) response.status(500).json({ problem: (error as Error).message });
+  if (abandonAnswer(response)) response.status(500).json({ problem: (error as Error).message });
 };
 
 /** Without what Node decides by whether the whole body was known when the head was written. */
@@ -188,7 +188,7 @@ describe("an answer below 400", () => {
       });
       app.get("/chunk", (_request, response) => void response.end(42 as never));
       app.use(((error: Error & { code: string }, _request, response, _next) => {
-        if (abandonAnswer(response, error)) response.status(500).send(error.code);
+        if (abandonAnswer(response)) response.status(500).send(error.code);
       }) as ErrorRequestHandler);
     });
     expect((await held.fetch("/status")).body).toBe("ERR_HTTP_INVALID_STATUS_CODE");
@@ -272,14 +272,13 @@ describe("a refusal", () => {
           throw new Error("thrown");
         }),
       {
-        onError: (error, _request, response, _next) => {
-          if (abandonAnswer(response, error)) response.redirect("/sorry");
+        onError: (_error, _request, response, _next) => {
+          if (abandonAnswer(response)) response.redirect("/sorry");
         },
       },
     );
     expect((await held.fetch("/")).status).toBe(302);
     expect(held.calls).toEqual(["rollback"]);
-    expect(held.errors).toEqual([new Error("thrown")]);
   });
 });
 

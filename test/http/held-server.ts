@@ -16,7 +16,6 @@ import { holdResponse } from "../../src/http/held-response.ts";
 interface Ledger {
   readonly calls: string[];
   readonly logs: string[];
-  readonly errors: unknown[];
   /** Bytes that the connection had sent when COMMIT was asked for. */
   readonly bytesAtCommit: number[];
 }
@@ -48,7 +47,7 @@ interface HeldServerOptions {
 
 /** Serves routes below a held response, with a COMMIT that is played by the test. */
 export async function serveHeld(routes: (app: Express) => void, options: HeldServerOptions = {}): Promise<HeldServer> {
-  const ledger: Ledger = { calls: [], logs: [], errors: [], bytesAtCommit: [] };
+  const ledger: Ledger = { calls: [], logs: [], bytesAtCommit: [] };
   const app = express();
   app.set("env", "test");
   if (options.before) app.use(options.before);
@@ -72,14 +71,12 @@ function playedHooks(ledger: Ledger, response: Response, options: HeldServerOpti
       ledger.bytesAtCommit.push(socket.bytesWritten - sentBefore);
       await options.commit?.(response);
     },
-    async rollback(error) {
+    async rollback() {
       ledger.calls.push("rollback");
-      if (error !== undefined) ledger.errors.push(error);
       await options.rollback?.(response);
     },
     fail(error) {
       ledger.calls.push("fail");
-      ledger.errors.push(error);
       if (options.fail) return options.fail(error, response);
       response
         .status(503)

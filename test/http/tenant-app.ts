@@ -55,7 +55,6 @@ function createParts(server: TestDatabase, options: Partial<DatabaseOptions>) {
   const tenantMiddleware = tenant({
     database,
     context,
-    registry,
     log,
     resolveTenant: createTenantResolution([headers], registry),
     keyUsage: { record: (_tenant, keyId) => void usedKeys.push(keyId) },

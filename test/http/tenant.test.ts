@@ -215,6 +215,19 @@ describe("the request's tenant and transaction", () => {
   });
 });
 
+describe("a tenant that was moved, under an error handler of the application's own", () => {
+  it("is found at its new place with the next request", async () => {
+    const moved = await server.createTenant();
+    const app = await serveTenants(server, listNotes, {
+      onError: (_error, _request, response, _next) => void response.status(599).json({}),
+    });
+    expect((await app.fetch("/notes", as(moved))).status).toBe(200);
+    await server.asOwner("update rowhouse.tenants set epoch = 2 where id = $1", [moved.id]);
+    expect((await app.fetch("/notes", as(moved))).status).toBe(599);
+    expect((await app.fetch("/notes", as(moved))).status).toBe(200);
+  });
+});
+
 describe("commit before the response", () => {
   it("stores what is answered below 400, and nothing of what is refused or throws", async () => {
     const app = await serveTenants(server, (app, { db }) => {

@@ -58,6 +58,7 @@ export function fakeDatabase(): FakeDatabase {
       if (fake.failure) throw fake.failure;
       return row === undefined ? undefined : ({ ...row } as Row);
     },
+    whenStale: () => {},
     open: refuse,
     assertSafeRole: refuse,
     ping: refuse,

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PlacementChanged, TenantNotFound, TenantSuspended, Unauthenticated } from "../../src/errors.ts";
-import { createRegistry, isStaleTenant } from "../../src/tenancy/registry.ts";
+import { createRegistry } from "../../src/tenancy/registry.ts";
 import type { TenantClaim } from "../../src/tenancy/resolver.ts";
 import type { Tenant } from "../../src/tenancy/tenant.ts";
 import { stopClock } from "../auth/stopped-clock.ts";
@@ -203,14 +202,5 @@ describe("forget", () => {
     expect(await unknown).toBeUndefined();
     expect(await registry.tenant(bySlug("acme"))).toMatchObject({ epoch: 2 });
     expect(await registry.find(bySlug("initech"))).toMatchObject({ id: NOBODY });
-  });
-});
-
-describe("isStaleTenant", () => {
-  it("knows the errors by which enter() contradicts the registry", () => {
-    for (const error of [new PlacementChanged("x"), new TenantNotFound("x"), new TenantSuspended("x")]) {
-      expect(isStaleTenant(error)).toBe(true);
-    }
-    for (const other of [new Unauthenticated("x"), new Error("x"), undefined]) expect(isStaleTenant(other)).toBe(false);
   });
 });

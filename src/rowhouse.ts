@@ -113,9 +113,11 @@ export async function createRowhouse(options: RowhouseOptions): Promise<Rowhouse
   const ready = () => assertSchemaCurrent(database, expected);
 
   let server: RunningServer | undefined;
+  const stopping = new AbortController();
   let closing: Promise<void> | undefined;
   const close = () =>
     (closing ??= (async () => {
+      stopping.abort();
       await server?.close();
       await keyUsage.close();
       await database.close();
@@ -133,7 +135,7 @@ export async function createRowhouse(options: RowhouseOptions): Promise<Rowhouse
     tenant,
     log,
     ready,
-    isStopping: () => closing !== undefined,
+    stopping: stopping.signal,
     trustProxy,
     info: options.info ?? { title: "API", version: "0.0.0" },
   });

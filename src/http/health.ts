@@ -4,8 +4,8 @@ import { stateOf } from "./request-state.ts";
 export interface HealthDeps {
   /** Resolves when the database answers and its schema is the one the code expects. */
   ready(): Promise<void>;
-  /** True once the server has begun to shut down. */
-  isStopping(): boolean;
+  /** Aborts when the server begins to shut down. */
+  readonly stopping: AbortSignal;
 }
 
 /** `/livez`: the process runs. */
@@ -16,7 +16,7 @@ export function livez(): RequestHandler {
 /** `/readyz`: the process can serve; 503 tells a load balancer to send nobody. */
 export function readyz(deps: HealthDeps): RequestHandler {
   return async function readyz(request, response) {
-    if (deps.isStopping()) {
+    if (deps.stopping.aborted) {
       response.status(503).json({ status: "stopping" });
       return;
     }

@@ -2,18 +2,15 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import type { z } from "zod";
 import type { TenantDb } from "../database/types.ts";
 import { Forbidden, MediaTypeUnsupported, MethodNotAllowed, Unauthenticated } from "../errors.ts";
-import type { WithTenant } from "../tenancy/with-tenant.ts";
 import { fromZodError } from "./problem.ts";
 import { sendReply } from "./reply.ts";
 import type { RequestScope } from "./request-scope.ts";
 import { stateOf } from "./request-state.ts";
 import type { RouteDefinition } from "./route-types.ts";
-import { isStream, sendStream } from "./stream.ts";
+import { isStream, sendStream, type StreamDeps } from "./stream.ts";
 import { scopeOf } from "./tenant.ts";
 
-export interface RouterDeps {
-  readonly withTenant: WithTenant;
-}
+export type RouterDeps = StreamDeps;
 
 /** Mounts declared routes on an Express router. It belongs below the tenant middleware. */
 export function createRouter(routes: readonly RouteDefinition[], deps: RouterDeps): Router {
@@ -48,7 +45,7 @@ function handle(route: RouteDefinition, deps: RouterDeps): RequestHandler {
       ...(route.transaction === "none" ? outside(scope, deps) : inside(scope, route)),
     };
     const result = await route.handler(input as never);
-    if (isStream(result)) await sendStream(request, response, result, deps.withTenant);
+    if (isStream(result)) await sendStream(request, response, result, deps);
     else sendReply(request, response, result);
   };
 }

@@ -7,8 +7,6 @@ export interface RunningServer {
   /** Where it listens: `http://127.0.0.1:3000`. */
   readonly url: string;
   readonly port: number;
-  /** True once close() was called. */
-  isStopping(): boolean;
   /** Takes no new connection, finishes what is in flight, and after the deadline cuts off what is left. */
   close(): Promise<void>;
 }
@@ -43,7 +41,6 @@ export async function listen(application: Express, { port, host }: ListenOptions
   return {
     url: `http://${host ?? "127.0.0.1"}:${actual}`,
     port: actual,
-    isStopping: () => stopping !== undefined,
     close: () => (stopping ??= closeGracefully(server, silent)),
   };
 }

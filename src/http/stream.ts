@@ -40,6 +40,8 @@ const STREAM = Symbol("rowhouse.stream");
  * before the source is asked for anything, so the source reads through transactions of its own. It waits while the client
  * is slow. When the client hangs up, the source's transactions are rolled back and it is asked to return. If it throws
  * before its first piece, the error is answered; later the connection is cut, so that nobody takes a part for the whole.
+ * When the server shuts down, a download is finished; events (`text/event-stream`), which have no end, are ended as if the
+ * client had hung up, and their listeners connect again.
  */
 export function stream(source: StreamSource, options: StreamOptions): StreamResult {
   return { ...options, [STREAM]: source };
@@ -47,6 +49,12 @@ export function stream(source: StreamSource, options: StreamOptions): StreamResu
 
 export function isStream(value: unknown): value is StreamResult {
   return typeof value === "object" && value !== null && STREAM in value;
+}
+
+export interface StreamDeps {
+  readonly withTenant: WithTenant;
+  /** Aborts when the server begins to shut down. */
+  readonly stopping: AbortSignal;
 }
 
 /**
@@ -57,7 +65,7 @@ export async function sendStream(
   request: Request,
   response: Response,
   result: StreamResult,
-  withTenant: WithTenant,
+  { withTenant, stopping }: StreamDeps,
 ): Promise<void> {
   const scope = scopeOf(request);
   await commitAnswer(response);
@@ -69,7 +77,9 @@ export async function sendStream(
   }
   const hangUp = new AbortController();
   const { signal } = hangUp;
-  response.once("close", () => hangUp.abort());
+  const abort = () => hangUp.abort();
+  response.once("close", abort);
+  if (isEvents(result)) stopping.addEventListener("abort", abort, { signal });
   if (response.destroyed) return;
   const { input, end } = createInput(scope, withTenant, signal);
   // Taken at once, whatever the source is waiting for.
@@ -79,12 +89,17 @@ export async function sendStream(
     await end("commit");
     response.end();
   } catch (error) {
-    if (signal.aborted) return;
+    if (signal.aborted) {
+      if (!response.destroyed) response.end();
+      return;
+    }
     await end("rollback");
     if (response.headersSent) response.destroy();
     throw error;
   }
 }
+
+const isEvents = ({ type }: StreamOptions): boolean => type.startsWith("text/event-stream");
 
 /** The source's means, and the hand to end the transaction that it may have opened. */
 function createInput(scope: RequestScope, withTenant: WithTenant, signal: AbortSignal) {
@@ -111,7 +126,7 @@ function createInput(scope: RequestScope, withTenant: WithTenant, signal: AbortS
 async function pump(response: Response, result: StreamResult, input: StreamInput): Promise<void> {
   const { signal } = input;
   // A listener of events is told at once that it is connected; whoever downloads can still be told that it failed.
-  if (result.type.startsWith("text/event-stream")) writeHead(response, result);
+  if (isEvents(result)) writeHead(response, result);
   const source = result[STREAM](input)[Symbol.asyncIterator]();
   try {
     for (;;) {

@@ -294,7 +294,7 @@ describe("a key", () => {
 
   it("keeps a request from running again although its answer was too large to be kept, or a stream", async () => {
     let runs = 0;
-    const app = await serveTenants(server, (app, { withTenant }) => {
+    const app = await serveTenants(server, (app, parts) => {
       app.use(idempotency());
       app.post("/large", (_request, response) => {
         runs += 1;
@@ -302,7 +302,7 @@ describe("a key", () => {
       });
       app.post("/stream", async (request, response) => {
         runs += 1;
-        await sendStream(request, response, stream(pieces, { type: "text/plain" }), withTenant);
+        await sendStream(request, response, stream(pieces, { type: "text/plain" }), parts);
       });
     });
     for (const [path, length] of [

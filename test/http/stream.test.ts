@@ -32,8 +32,8 @@ type Source = (input: StreamInput) => AsyncIterable<string | Uint8Array>;
 /** A route that answers with a stream, as route() sends one. */
 const streaming =
   (source: Source, options: StreamOptions = { type: "text/plain" }) =>
-  (app: Express, { withTenant }: Parts) =>
-    void app.get("/", (request, response) => sendStream(request, response, stream(source, options), withTenant));
+  (app: Express, parts: Parts) =>
+    void app.get("/", (request, response) => sendStream(request, response, stream(source, options), parts));
 
 /** Connections of the application that are inside a transaction. */
 async function openTransactions(): Promise<number> {
@@ -103,14 +103,14 @@ describe("a stream", () => {
 
 describe("the transactions of a stream", () => {
   it("begin after the request's own was committed", async () => {
-    const app = await serveTenants(server, (app, { db, withTenant }) =>
+    const app = await serveTenants(server, (app, parts) =>
       app.post("/", async (request, response) => {
-        await db().insert(notes).values({ body: "from the request" });
+        await parts.db().insert(notes).values({ body: "from the request" });
         const source: Source = async function* ({ transaction }) {
           const rows = await transaction((own) => own.select({ body: notes.body }).from(notes));
           yield JSON.stringify(rows);
         };
-        await sendStream(request, response, stream(source, { type: "text/plain" }), withTenant);
+        await sendStream(request, response, stream(source, { type: "text/plain" }), parts);
       }),
     );
     expect((await app.fetch("/", { method: "POST", ...as(a) })).body).toBe('[{"body":"from the request"}]');
@@ -118,15 +118,15 @@ describe("the transactions of a stream", () => {
 
   it("do not begin when its COMMIT fails: the problem is answered", async () => {
     let isAsked = false;
-    const app = await serveTenants(server, (app, { db, withTenant }) =>
+    const app = await serveTenants(server, (app, parts) =>
       app.post("/", async (request, response) => {
-        await db().insert(notes).values({ body: "refuse-stream" });
+        await parts.db().insert(notes).values({ body: "refuse-stream" });
         const source: Source = async function* () {
           isAsked = true;
           yield "never";
         };
         response.set("x-intended", "1");
-        await sendStream(request, response, stream(source, { type: "text/csv" }), withTenant);
+        await sendStream(request, response, stream(source, { type: "text/csv" }), parts);
       }),
     );
     const answer = await app.fetch("/", { method: "POST", ...as(a) });
@@ -165,13 +165,13 @@ describe("the transactions of a stream", () => {
   });
 
   it("are opened by withTenant() below it too, not joined to the request's", async () => {
-    const app = await serveTenants(server, (app, { withTenant }) =>
+    const app = await serveTenants(server, (app, parts) =>
       app.get("/", (request, response) => {
         const source: Source = async function* () {
-          const rows = await withTenant(a.id, (db) => db.execute<{ n: number }>(sql`select 1 as n`));
+          const rows = await parts.withTenant(a.id, (db) => db.execute<{ n: number }>(sql`select 1 as n`));
           yield JSON.stringify(rows.rows);
         };
-        return sendStream(request, response, stream(source, { type: "text/plain" }), withTenant);
+        return sendStream(request, response, stream(source, { type: "text/plain" }), parts);
       }),
     );
     expect((await app.fetch("/", as(a))).body).toBe('[{"n":1}]');
@@ -196,6 +196,49 @@ describe("a slow client", () => {
   });
 });
 
+describe("a server that shuts down", () => {
+  /** Waits, between two pieces, for what never comes or for the signal. */
+  const waiting = async function* ({ db, signal }: StreamInput) {
+    await db.select().from(notes);
+    yield "first";
+    await once(signal, "abort");
+    yield "never sent";
+  };
+
+  it("ends events whole, with their transactions, whatever their source waits for", async () => {
+    let parts: Parts | undefined;
+    const app = await serveTenants(server, (app, its) => {
+      parts = its;
+      streaming(waiting, { type: "text/event-stream" })(app, its);
+    });
+    const socket = app.dial(get(a));
+    const sent = readAll(socket, "\r\n0\r\n\r\n");
+    await expect.poll(openTransactions).toBe(1);
+    parts?.shutdown.abort();
+    expect(await sent).toMatch(/first(?![\s\S]*never sent)/);
+    await expect.poll(openTransactions).toBe(0);
+  });
+
+  it("lets a download go on", async () => {
+    let parts: Parts | undefined;
+    const goOn = gate();
+    const app = await serveTenants(server, (app, its) => {
+      parts = its;
+      const source: Source = async function* () {
+        yield "first";
+        await goOn.promise;
+        yield "last";
+      };
+      streaming(source)(app, its);
+    });
+    const socket = app.dial(get(a));
+    await once(socket, "data");
+    parts?.shutdown.abort();
+    goOn.open();
+    expect(await readAll(socket, "\r\n0\r\n")).toContain("last");
+  });
+});
+
 describe("a client that hangs up", () => {
   it("ends the stream and its transactions, even while the source waits for something else", async () => {
     const waiting = gate();
@@ -204,7 +247,7 @@ describe("a client that hangs up", () => {
     const late = gate<unknown>();
     let returned = false;
     const ended = gate();
-    const app = await serveTenants(server, (app, { withTenant }) =>
+    const app = await serveTenants(server, (app, parts) =>
       app.get("/", async (request, response) => {
         const source: Source = async function* ({ db, signal }) {
           try {
@@ -220,7 +263,7 @@ describe("a client that hangs up", () => {
             returned = true;
           }
         };
-        await sendStream(request, response, stream(source, { type: "text/plain" }), withTenant);
+        await sendStream(request, response, stream(source, { type: "text/plain" }), parts);
         ended.open();
       }),
     );
@@ -314,7 +357,7 @@ describe("a client that hangs up", () => {
     const arrived = gate();
     const goOn = gate();
     const ended = gate();
-    const app = await serveTenants(server, (app, { withTenant }) =>
+    const app = await serveTenants(server, (app, parts) =>
       app.get("/", async (request, response) => {
         arrived.open();
         await goOn.promise;
@@ -322,7 +365,7 @@ describe("a client that hangs up", () => {
           isAsked = true;
           yield "never";
         };
-        await sendStream(request, response, stream(source, { type: "text/plain" }), withTenant);
+        await sendStream(request, response, stream(source, { type: "text/plain" }), parts);
         ended.open();
       }),
     );
@@ -380,13 +423,16 @@ describe("a source that fails", () => {
 });
 
 it("a stream's request holds no transaction while it runs", async () => {
-  const app = await serveTenants(server, (app, { withTenant, context, db }) =>
+  const app = await serveTenants(server, (app, parts) =>
     app.get("/", async (request, response) => {
-      await db().select().from(notes);
+      await parts.db().select().from(notes);
       const source: Source = async function* () {
-        yield JSON.stringify({ transaction: context.current().transaction ?? null, open: await openTransactions() });
+        yield JSON.stringify({
+          transaction: parts.context.current().transaction ?? null,
+          open: await openTransactions(),
+        });
       };
-      await sendStream(request, response, stream(source, { type: "text/plain" }), withTenant);
+      await sendStream(request, response, stream(source, { type: "text/plain" }), parts);
       expect(scopeOf(request).queryCount).toBe(1);
     }),
   );

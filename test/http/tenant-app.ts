@@ -60,7 +60,9 @@ function createParts(server: TestDatabase, options: Partial<DatabaseOptions>) {
     keyUsage: { record: (_tenant, keyId) => void usedKeys.push(keyId) },
   });
   const db = () => context.current().transaction!.db;
-  return { database, registry, context, withTenant, db, logs, usedKeys, tenant: tenantMiddleware };
+  const shutdown = new AbortController();
+  const stopping = shutdown.signal;
+  return { database, registry, context, withTenant, db, logs, usedKeys, stopping, shutdown, tenant: tenantMiddleware };
 }
 
 /** A plain Express application below the tenant middleware, on a real database. */

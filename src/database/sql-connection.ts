@@ -11,6 +11,9 @@ export interface SqlConnection extends AsyncDisposable {
   end(): Promise<void>;
 }
 
+/** A server that is not there may swallow the attempt without a word, in milliseconds. */
+const CONNECT_TIMEOUT_MS = 10_000;
+
 /**
  * Connects with one URL and nothing else: no pool, no tenant.
  *
@@ -19,7 +22,12 @@ export interface SqlConnection extends AsyncDisposable {
  * @throws DatabaseUnavailable when the server does not answer
  */
 export async function connectSql(url: string, applicationName: string): Promise<SqlConnection> {
-  const client = new pg.Client({ connectionString: url, application_name: applicationName, keepAlive: true });
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: applicationName,
+    keepAlive: true,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  });
   // Without a listener a lost connection would end the process; the next query reports it.
   client.on("error", () => {});
   await client.connect().catch((error: unknown) => {

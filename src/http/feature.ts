@@ -25,7 +25,7 @@ const METHODS: readonly Method[] = ["get", "post", "put", "patch", "delete"];
 
 /**
  * Declares a feature. Nothing runs yet: routes are mounted by `createRowhouse({ features })`.
- * @throws DefinitionInvalid when two routes are the same, or a path and its `params` do not agree
+ * @throws DefinitionInvalid when two routes are the same, a path has an optional part, or it and its `params` do not agree
  */
 export function defineFeature(options: FeatureOptions): Feature {
   const routes: RouteDefinition[] = [];
@@ -39,6 +39,9 @@ function declare(feature: string, method: Method, routes: RouteDefinition[]): De
     const name = `${method.toUpperCase()} ${path}`;
     if (routes.some((route) => route.method === method && route.path === path)) {
       throw new DefinitionInvalid(`Route ${name} is declared twice in feature "${feature}".`);
+    }
+    if (/[{}]/.test(path)) {
+      throw new DefinitionInvalid(`Route ${name} has an optional part. Declare a route with it and one without.`);
     }
     const params = z.object(options.params ?? {});
     assertParamsMatch(name, path, Object.keys(params.shape));

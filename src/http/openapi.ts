@@ -52,9 +52,10 @@ const IDEMPOTENCY_KEY: JsonObject = {
  */
 export function toOpenApi(routes: readonly RouteDefinition[], info: ApiInfo): JsonObject {
   const paths: Record<string, JsonObject> = {};
+  const operationIds = new Set<string>();
   for (const route of routes) {
-    const path = route.path.replace(/:([A-Za-z_]\w*)/g, "{$1}");
-    (paths[path] ??= {})[route.method] = operation(route);
+    const path = route.path.replace(/[:*]([A-Za-z_]\w*)/g, "{$1}");
+    (paths[path] ??= {})[route.method] = operation(route, uniqueIn(operationIds, operationId(route)));
   }
   return {
     openapi: "3.1.0",
@@ -70,7 +71,7 @@ export function toOpenApi(routes: readonly RouteDefinition[], info: ApiInfo): Js
   };
 }
 
-function operation(route: RouteDefinition): JsonObject {
+function operation(route: RouteDefinition, operationId: string): JsonObject {
   const parameters = [
     ...parametersOf(route.params, "path"),
     ...parametersOf(route.query, "query"),
@@ -78,7 +79,7 @@ function operation(route: RouteDefinition): JsonObject {
   ];
   const { body } = route;
   return {
-    operationId: operationId(route),
+    operationId,
     tags: [route.feature],
     ...(route.summary === undefined ? {} : { summary: route.summary }),
     ...(route.scopes.length > 0 ? { description: `Needs: ${route.scopes.join(", ")}.` } : {}),
@@ -107,6 +108,14 @@ function parametersOf(schema: z.ZodObject, place: "path" | "query"): JsonObject[
   }));
 }
 
+/** The name itself, or with a number behind it when it is taken: `/a-b` and `/a/b` would be called the same. */
+function uniqueIn(taken: Set<string>, name: string): string {
+  let unique = name;
+  for (let n = 2; taken.has(unique); n++) unique = `${name}${n}`;
+  taken.add(unique);
+  return unique;
+}
+
 /** `GET /orders/:id` of feature orders becomes `getOrdersById`. */
 function operationId({ method, path }: RouteDefinition): string {
   const words = path.split("/").filter(Boolean);
@@ -114,7 +123,7 @@ function operationId({ method, path }: RouteDefinition): string {
     method +
     words
       .map((word) =>
-        word.startsWith(":")
+        /^[:*]/.test(word)
           ? `By${capital(word.slice(1))}`
           : word
               .split(/[^A-Za-z0-9]+/)

@@ -250,12 +250,17 @@ describe("a handler", () => {
   it("hears when its client hangs up", async () => {
     const entered = new Promise<void>((resolve) => (inHandler = resolve));
     const { port } = http.address() as AddressInfo;
-    const outgoing = httpRequest({ port, path: "/sleeps", headers: { "x-tenant": a } }).on("error", () => {});
-    outgoing.end();
+    const outgoing = httpRequest({ port, path: "/sleeps", headers: { "x-tenant": a, "x-request-id": "gone" } });
+    outgoing.on("error", () => {}).end();
     await entered;
     const left = new Promise<void>((resolve) => (inHandler = resolve));
     outgoing.destroy();
     await left;
+    await expect
+      .poll(() => logged.some((line) => line.includes('"gone"') && line.includes('"msg":"request"')))
+      .toBe(true);
+    const line = logged.find((entry) => entry.includes('"gone"') && entry.includes('"msg":"request"'));
+    expect(JSON.parse(line!)).toMatchObject({ route: "/sleeps", tenant: a, queries: 1, aborted: true });
   });
 });
 
@@ -363,5 +368,8 @@ describe("defineFeature", () => {
       }),
     ).toThrow('Route GET /x is declared twice in feature "x".');
     expect(declare((route) => route.get("/x", { body: z.object({}) }, () => 1))).toThrow("which GET does not have");
+    expect(declare((route) => route.get("/x{/:id}", { params: { id: z.uuid() } }, () => 1))).toThrow(
+      "an optional part",
+    );
   });
 });

@@ -100,15 +100,24 @@ create policy tenant_isolation on rowhouse.idempotency_keys as restrictive to ro
 
 -- owner: rowhouse_owner
 create table rowhouse.migrations (
+  target text not null,
   id text not null,
+  state text not null,
   checksum text not null,
   statements_done integer not null,
+  attempts integer default 1 not null,
+  error text,
   started_at timestamp with time zone default clock_timestamp() not null,
   applied_at timestamp with time zone,
-  constraint migrations_pkey PRIMARY KEY (id),
+  constraint migrations_pkey PRIMARY KEY (target, id),
+  constraint migrations_attempts_check CHECK ((attempts > 0)),
+  constraint migrations_check CHECK (((error IS NOT NULL) = (state = 'failed'::text))),
+  constraint migrations_check1 CHECK (((applied_at IS NOT NULL) = (state = 'applied'::text))),
   constraint migrations_checksum_check CHECK ((checksum ~ '^[0-9a-f]{64}$'::text)),
   constraint migrations_id_check CHECK ((id ~ '^[^/]+/[^/]+\.sql$'::text)),
-  constraint migrations_statements_done_check CHECK ((statements_done >= 0))
+  constraint migrations_state_check CHECK ((state = ANY (ARRAY['running'::text, 'failed'::text, 'applied'::text]))),
+  constraint migrations_statements_done_check CHECK ((statements_done >= 0)),
+  constraint migrations_target_check CHECK ((target ~ '^(shared|t_[0-9a-f]{32})$'::text))
 );
 
 -- owner: rowhouse_owner
@@ -274,7 +283,7 @@ BEGIN ATOMIC
 END;
 
 -- owner: rowhouse_owner
-CREATE OR REPLACE FUNCTION rowhouse.missing_migrations(ids text[])
+CREATE OR REPLACE FUNCTION rowhouse.missing_migrations(ids text[], wanted_target text)
  RETURNS TABLE(missing text[])
  LANGUAGE sql
  STABLE STRICT SECURITY DEFINER ROWS 1
@@ -284,7 +293,7 @@ BEGIN ATOMIC
     FROM unnest(missing_migrations.ids) WITH ORDINALITY wanted(id, "position")
    WHERE (NOT (EXISTS ( SELECT
             FROM rowhouse.migrations m
-           WHERE ((m.id = wanted.id) AND (m.applied_at IS NOT NULL)))));
+           WHERE ((m.target = missing_migrations.wanted_target) AND (m.id = wanted.id) AND (m.state = 'applied'::text)))));
 END;
 
 -- owner: rowhouse_owner
@@ -337,8 +346,8 @@ grant execute on function rowhouse.find_api_key(text) to rowhouse_app;
 grant execute on function rowhouse.find_tenant_by_domain(text) to rowhouse_app;
 grant execute on function rowhouse.find_tenant_by_id(uuid) to rowhouse_app;
 grant execute on function rowhouse.find_tenant_by_slug(text) to rowhouse_app;
-grant execute on function rowhouse.missing_migrations(text[]) to rowhouse_app;
-grant execute on function rowhouse.missing_migrations(text[]) to rowhouse_worker;
+grant execute on function rowhouse.missing_migrations(text[], text) to rowhouse_app;
+grant execute on function rowhouse.missing_migrations(text[], text) to rowhouse_worker;
 grant execute on function rowhouse.store_idempotent_answer(text, bytea, smallint, jsonb, bytea) to rowhouse_app;
 grant execute on function rowhouse.tenant_lock(uuid) to rowhouse_app;
 grant execute on function rowhouse.uuid_v7() to rowhouse_app;
@@ -364,7 +373,7 @@ rowhouse_owner: function rowhouse.find_api_key(pg_catalog.text)
 rowhouse_owner: function rowhouse.find_tenant_by_domain(pg_catalog.text)
 rowhouse_owner: function rowhouse.find_tenant_by_id(pg_catalog.uuid)
 rowhouse_owner: function rowhouse.find_tenant_by_slug(pg_catalog.text)
-rowhouse_owner: function rowhouse.missing_migrations(pg_catalog.text[])
+rowhouse_owner: function rowhouse.missing_migrations(pg_catalog.text[],pg_catalog.text)
 rowhouse_owner: function rowhouse.store_idempotent_answer(pg_catalog.text,pg_catalog.bytea,smallint,pg_catalog.jsonb,pg_catalog.bytea)
 rowhouse_owner: function rowhouse.tenant_lock(pg_catalog.uuid)
 rowhouse_owner: function rowhouse.uuid_v7()

@@ -174,14 +174,17 @@ grant execute on function
   to rowhouse_app;
 
 -- Which of these migrations are not applied: how a process that may not read the ledger learns whether the schema is the
--- one it was written for. What was applied beyond them is no concern of it, so an older release goes on serving.
-create function rowhouse.missing_migrations(ids text[])
+-- one it was written for. A target is 'shared' or the name of a dedicated schema. What was applied beyond them is no concern of it, so an older release goes on serving.
+create function rowhouse.missing_migrations(ids text[], wanted_target text)
 returns table (missing text[])
 language sql stable strict security definer rows 1 set search_path = ''
 begin atomic
   select pg_catalog.array_agg(wanted.id order by wanted.position)
   from pg_catalog.unnest(ids) with ordinality as wanted (id, position)
-  where not exists (select from rowhouse.migrations m where m.id = wanted.id and m.applied_at is not null);
+  where not exists (
+    select from rowhouse.migrations m
+    where m.target = wanted_target and m.id = wanted.id and m.state = 'applied'
+  );
 end;
 
-grant execute on function rowhouse.missing_migrations(text[]) to rowhouse_app, rowhouse_worker;
+grant execute on function rowhouse.missing_migrations(text[], text) to rowhouse_app, rowhouse_worker;

@@ -1,5 +1,5 @@
--- The ledger's lines of these sources ($1, text[]).
-select m.id, m.checksum, m.statements_done, m.applied_at is not null as is_applied
+-- A target's ($1) lines in the ledger of these sources ($2, text[]).
+select m.id, m.checksum, m.statements_done, m.state = 'applied' as is_applied
 from rowhouse.migrations m
-where pg_catalog.split_part(m.id, '/', 1) = any ($1::text[])
+where m.target = $1 and pg_catalog.split_part(m.id, '/', 1) = any ($2::text[])
 order by m.id;

@@ -6,7 +6,9 @@ export type SqlPath =
   | "db/migrations/0001_framework.sql"
   | "db/migrations/0002_idempotency.sql"
   | "db/queries/applied_migrations.sql"
+  | "db/queries/begin_migration.sql"
   | "db/queries/blockers.sql"
+  | "db/queries/fail_migration.sql"
   | "db/queries/init_problems.sql"
   | "db/queries/insecure_tables.sql"
   | "db/queries/invalid_indexes.sql"
@@ -98,14 +100,21 @@ export const sql: Readonly<Record<SqlPath, string>> = {
 create schema if not exists rowhouse;
 
 create table if not exists rowhouse.migrations (
+  -- Where: the shared schema, or a tenant's dedicated one by its name.
+  target text not null check (target ~ '^(shared|t_[0-9a-f]{32})$'),
   -- '<source>/<file name>'. What is pending is what is on disk and not here: a set difference, never "later than the last".
-  id text primary key check (id ~ '^[^/]+/[^/]+\\.sql$'),
+  id text not null check (id ~ '^[^/]+/[^/]+\\.sql$'),
+  -- 'running' is a file without a transaction that is under way, or whose runner was killed.
+  state text not null check (state in ('running', 'failed', 'applied')),
   -- SHA-256 (hex) of the file. While one without a transaction is under way: of the statements done so far.
   checksum text not null check (checksum ~ '^[0-9a-f]{64}$'),
   statements_done integer not null check (statements_done >= 0),
+  attempts integer not null default 1 check (attempts > 0),
+  -- What the last attempt failed with.
+  error text check ((error is not null) = (state = 'failed')),
   started_at timestamptz not null default pg_catalog.clock_timestamp(),
-  -- null while a file without a transaction is under way.
-  applied_at timestamptz
+  applied_at timestamptz check ((applied_at is not null) = (state = 'applied')),
+  primary key (target, id)
 );
 `,
 "db/migrations/0001_framework.sql": `-- The framework's schema: tenants, the tenant transaction's functions, domains and API keys. Runs as rowhouse_owner.
@@ -284,17 +293,20 @@ grant execute on function
   to rowhouse_app;
 
 -- Which of these migrations are not applied: how a process that may not read the ledger learns whether the schema is the
--- one it was written for. What was applied beyond them is no concern of it, so an older release goes on serving.
-create function rowhouse.missing_migrations(ids text[])
+-- one it was written for. A target is 'shared' or the name of a dedicated schema. What was applied beyond them is no concern of it, so an older release goes on serving.
+create function rowhouse.missing_migrations(ids text[], wanted_target text)
 returns table (missing text[])
 language sql stable strict security definer rows 1 set search_path = ''
 begin atomic
   select pg_catalog.array_agg(wanted.id order by wanted.position)
   from pg_catalog.unnest(ids) with ordinality as wanted (id, position)
-  where not exists (select from rowhouse.migrations m where m.id = wanted.id and m.applied_at is not null);
+  where not exists (
+    select from rowhouse.migrations m
+    where m.target = wanted_target and m.id = wanted.id and m.state = 'applied'
+  );
 end;
 
-grant execute on function rowhouse.missing_migrations(text[]) to rowhouse_app, rowhouse_worker;
+grant execute on function rowhouse.missing_migrations(text[], text) to rowhouse_app, rowhouse_worker;
 `,
 "db/migrations/0002_idempotency.sql": `-- Answers of requests that carried an Idempotency-Key. Written in the request's own transaction, so an answer is there
 -- exactly when what it speaks of is.
@@ -382,11 +394,22 @@ grant execute on function
   rowhouse.store_idempotent_answer(text, bytea, smallint, jsonb, bytea)
   to rowhouse_app;
 `,
-"db/queries/applied_migrations.sql": `-- The ledger's lines of these sources ($1, text[]).
-select m.id, m.checksum, m.statements_done, m.applied_at is not null as is_applied
+"db/queries/applied_migrations.sql": `-- A target's ($1) lines in the ledger of these sources ($2, text[]).
+select m.id, m.checksum, m.statements_done, m.state = 'applied' as is_applied
 from rowhouse.migrations m
-where pg_catalog.split_part(m.id, '/', 1) = any ($1::text[])
+where m.target = $1 and pg_catalog.split_part(m.id, '/', 1) = any ($2::text[])
 order by m.id;
+`,
+"db/queries/begin_migration.sql": `-- Begins an attempt to apply a migration ($2) to a target ($1), or goes on with one that stopped: one row, or none when it
+-- is applied. The row is locked until the transaction ends, so no two can apply the same file, whatever happens to the lock.
+--   $3 checksum   $4 statements done when the attempt is recorded
+insert into rowhouse.migrations as m (target, id, checksum, state, statements_done)
+values ($1, $2, $3, 'running', $4)
+on conflict (target, id) do update
+  set state = 'running', checksum = excluded.checksum, statements_done = excluded.statements_done,
+    attempts = m.attempts + 1, error = null, started_at = pg_catalog.clock_timestamp()
+  where m.state <> 'applied'
+returning m.attempts;
 `,
 "db/queries/blockers.sql": `-- Whom a server process ($1) waits for.
 select pg_catalog.format('server process %s (%s)', a.pid,
@@ -394,6 +417,16 @@ select pg_catalog.format('server process %s (%s)', a.pid,
 from pg_catalog.pg_stat_activity a
 where a.pid = any (pg_catalog.pg_blocking_pids($1))
 order by a.pid;
+`,
+"db/queries/fail_migration.sql": `-- Records that an attempt to apply a migration ($2) to a target ($1) has failed.
+--   $3 checksum of a file of which nothing was applied   $4 the error
+insert into rowhouse.migrations as m (target, id, checksum, state, statements_done, error)
+values ($1, $2, $3, 'failed', 0, $4)
+on conflict (target, id) do update
+  set state = 'failed', error = excluded.error,
+    -- A file in one transaction took the line that began this attempt with it.
+    attempts = m.attempts + case m.state when 'running' then 0 else 1 end
+  where m.state <> 'applied';
 `,
 "db/queries/init_problems.sql": `-- What db/roles.sql should have done and has not: GRANT and REVOKE by someone who may not give the right only warn.
 -- Rights are looked for in the lists themselves: what a role may through PUBLIC is taken away with PUBLIC's.

@@ -3,11 +3,13 @@ import type { SqlConnection } from "../database/sql-connection.ts";
 import { MigrationFailed } from "../errors.ts";
 import { sql } from "../generated/sql.ts";
 import { DDL_LOCK_TIMEOUT, MIGRATION_SEARCH_PATH, resetSession, withLockRetries } from "./ddl-session.ts";
-import { checksumOfFirst, type PendingMigration } from "./ledger.ts";
+import { beginMigration, checksumOfFirst, finishMigration, type PendingMigration, recordFailure } from "./ledger.ts";
 import { migrationFailed } from "./migration-failed.ts";
 import type { Statement } from "./split-statements.ts";
 
 export interface ApplyOptions {
+  /** `shared`, or the name of a dedicated schema. */
+  readonly target: string;
   readonly rolePrefix: string;
   /** How often a file, or a statement of one without a transaction, is tried while a lock is in its way. */
   readonly lockTries: number;
@@ -23,10 +25,15 @@ export async function applyMigration(
   options: ApplyOptions,
 ): Promise<void> {
   await resetSession(connection);
-  if (migration.isTransactional) {
-    await withLockRetries(options.lockTries, () => applyInTransaction(connection, migration, options));
-  } else {
-    await applyStepByStep(connection, migration, options);
+  try {
+    if (migration.isTransactional) {
+      await withLockRetries(options.lockTries, () => applyInTransaction(connection, migration, options));
+    } else {
+      await applyStepByStep(connection, migration, options);
+    }
+  } catch (error) {
+    await recordFailure(connection, options.target, migration, error);
+    throw error;
   }
 }
 
@@ -35,23 +42,20 @@ const NOTHING_APPLIED = "Nothing of the file was applied. Correct it and run `ro
 async function applyInTransaction(
   connection: SqlConnection,
   migration: PendingMigration,
-  { rolePrefix }: ApplyOptions,
+  { rolePrefix, target }: ApplyOptions,
 ): Promise<void> {
   await connection.query("begin");
   let current: Statement | undefined;
   try {
     await connection.query(`set local search_path = ${MIGRATION_SEARCH_PATH}`);
     // First of all: whatever happens to the lock, no two transactions can apply the same file.
-    await connection.query("insert into rowhouse.migrations (id, checksum, statements_done) values ($1, $2, $3)", [
-      migration.id,
-      migration.checksum,
-      migration.statements.length,
-    ]);
+    await beginMigration(connection, target, migration, {
+      checksum: migration.checksum,
+      statementsDone: migration.statements.length,
+    });
     for (current of migration.statements) await connection.query(withRolePrefix(current.text, rolePrefix));
     current = undefined;
-    await connection.query("update rowhouse.migrations set applied_at = pg_catalog.clock_timestamp() where id = $1", [
-      migration.id,
-    ]);
+    await finishMigration(connection, target, migration);
     await connection.query("commit");
   } catch (error) {
     await connection.query("rollback").catch(() => {});
@@ -65,29 +69,24 @@ async function applyStepByStep(
   migration: PendingMigration,
   options: ApplyOptions,
 ): Promise<void> {
-  const { id, statements } = migration;
-  await connection.query(
-    "insert into rowhouse.migrations (id, checksum, statements_done) values ($1, $2, 0) on conflict (id) do nothing",
-    [id, checksumOfFirst(0, migration)],
-  );
+  const { id, statements, statementsDone } = migration;
+  const { target } = options;
+  const checksum = checksumOfFirst(statementsDone, migration);
+  await beginMigration(connection, target, migration, { checksum, statementsDone });
   for (const [index, statement] of statements.entries()) {
-    if (index < migration.statementsDone) continue;
+    if (index < statementsDone) continue;
     try {
       await runAlone(connection, withRolePrefix(statement.text, options.rolePrefix), options.lockTries);
     } catch (error) {
       throw migrationFailed(id, statement, error, await stepRemedy(connection, index));
     }
     await assertNoInvalidIndex(connection, id, statement);
-    await connection.query("update rowhouse.migrations set statements_done = $2, checksum = $3 where id = $1", [
-      id,
-      index + 1,
-      checksumOfFirst(index + 1, migration),
-    ]);
+    await connection.query(
+      "update rowhouse.migrations set statements_done = $3, checksum = $4 where target = $1 and id = $2",
+      [target, id, index + 1, checksumOfFirst(index + 1, migration)],
+    );
   }
-  await connection.query(
-    "update rowhouse.migrations set applied_at = pg_catalog.clock_timestamp(), checksum = $2 where id = $1",
-    [id, migration.checksum],
-  );
+  await finishMigration(connection, target, migration);
 }
 
 async function runAlone(connection: SqlConnection, statement: string, lockTries: number): Promise<void> {

@@ -38,14 +38,16 @@ export async function createLedger(connection: SqlConnection): Promise<void> {
  * What is on disk and not applied, in the order of the files. Nothing is decided by "later than the last applied one": a
  * file that was merged late is pending like any other.
  *
+ * @param target `shared`, or the name of a dedicated schema
  * @throws MigrationInvalid when an applied file was edited or is missing
  */
 export async function pendingMigrations(
   connection: SqlConnection,
+  target: string,
   migrations: readonly Migration[],
   sources: readonly string[],
 ): Promise<PendingMigration[]> {
-  const { rows } = await connection.query<LedgerRow>(sql["db/queries/applied_migrations.sql"], [sources]);
+  const { rows } = await connection.query<LedgerRow>(sql["db/queries/applied_migrations.sql"], [target, sources]);
   assertNoneMissing(rows, migrations);
   const ledger = new Map(rows.map((row) => [row.id, row]));
   return migrations.flatMap((migration) => {
@@ -58,6 +60,51 @@ export async function pendingMigrations(
     assertResumable(row, migration);
     return [{ ...migration, statementsDone: row.statements_done }];
   });
+}
+
+/**
+ * Opens the migration's line in the ledger, and locks it until the transaction ends.
+ * @param statementsDone what the line is to say once this is committed
+ * @throws MigrationInvalid when it was applied meanwhile
+ */
+export async function beginMigration(
+  connection: SqlConnection,
+  target: string,
+  { id }: Migration,
+  { checksum, statementsDone }: { checksum: string; statementsDone: number },
+): Promise<void> {
+  const { rowCount } = await connection.query(sql["db/queries/begin_migration.sql"], [
+    target,
+    id,
+    checksum,
+    statementsDone,
+  ]);
+  if (rowCount === 1) return;
+  throw new MigrationInvalid(
+    `Migration ${id} was applied by another runner meanwhile. Run \`rowhouse migrate\` again.`,
+  );
+}
+
+/** Closes the migration's line: it is applied. */
+export async function finishMigration(connection: SqlConnection, target: string, migration: Migration): Promise<void> {
+  await connection.query(
+    `update rowhouse.migrations set state = 'applied', applied_at = pg_catalog.clock_timestamp(), checksum = $3
+     where target = $1 and id = $2`,
+    [target, migration.id, migration.checksum],
+  );
+}
+
+/** Records why an attempt has failed. Never throws: the failure itself tells more. */
+export async function recordFailure(
+  connection: SqlConnection,
+  target: string,
+  migration: Migration,
+  error: unknown,
+): Promise<void> {
+  const message = error instanceof Error ? error.message : String(error);
+  await connection
+    .query(sql["db/queries/fail_migration.sql"], [target, migration.id, migration.checksum, message])
+    .catch(() => {});
 }
 
 /** SHA-256 of the first `count` statements: what a file that stopped midway is recognised by. */
@@ -90,6 +137,8 @@ function assertUnedited(row: LedgerRow, migration: Migration): void {
 }
 
 function assertResumable(row: LedgerRow, migration: Migration): void {
+  // Nothing of it is applied: it may be corrected.
+  if (row.statements_done === 0) return;
   const now = checksumOfFirst(row.statements_done, migration);
   if (row.checksum === now && !migration.isTransactional) return;
   throw new MigrationInvalid(

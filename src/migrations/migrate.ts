@@ -9,6 +9,9 @@ import { takeMigrationLock } from "./migration-lock.ts";
 import { secureTables } from "./secure-tables.ts";
 import { withBlockers } from "./with-blockers.ts";
 
+/** The target of the shared tables. */
+const SHARED = "shared";
+
 export interface MigrateOptions {
   /** Connects as the owner role, directly: a transaction pooler would lose the lock. */
   readonly ownerUrl: string;
@@ -44,10 +47,12 @@ export async function migrate(options: MigrateOptions): Promise<MigrationReport>
   await using lock = await takeMigrationLock(ownerUrl, lockWait);
   await resetSession(connection);
   await createLedger(connection);
-  const pending = await pendingMigrations(connection, migrations, sourcesOf(folders));
+  const pending = await pendingMigrations(connection, SHARED, migrations, sourcesOf(folders));
   for (const migration of pending) {
     await lock.assertHeld();
-    await withBlockers(lock.connection, pid, () => applyMigration(connection, migration, { rolePrefix, lockTries }));
+    await withBlockers(lock.connection, pid, () =>
+      applyMigration(connection, migration, { target: SHARED, rolePrefix, lockTries }),
+    );
   }
   await lock.assertHeld();
   await resetSession(connection);

@@ -32,7 +32,7 @@ export async function assertSchemaCurrent(
 
 async function missingMigrations(database: Pick<Database, "lookup">, expected: readonly string[]) {
   try {
-    const row = await database.lookup<{ missing: string[] | null }>("missing_migrations", [expected]);
+    const row = await database.lookup<{ missing: string[] | null }>("missing_migrations", [expected, "shared"]);
     return row?.missing ?? [];
   } catch (error) {
     // No such function, no such schema, or no right to use it yet: nothing was ever migrated.

@@ -9,7 +9,9 @@ declare
 begin
   for wanted in
     select * from (values
-      ('rowhouse_owner', true), ('rowhouse_app', true), ('rowhouse_worker', true), ('rowhouse_queue', false)
+      ('rowhouse_owner', true), ('rowhouse_app', true), ('rowhouse_worker', true), ('rowhouse_queue', false),
+      -- Every role of a dedicated tenant is a member: what they all may in the framework's schema is granted to it.
+      ('rowhouse_tenant', false)
     ) as w (name, login)
   loop
     if not exists (select from pg_catalog.pg_roles r where r.rolname = wanted.name) then
@@ -53,7 +55,7 @@ do $$
 begin
   execute pg_catalog.format('revoke all on database %I from public', pg_catalog.current_database());
   execute pg_catalog.format(
-    'revoke all on database %I from rowhouse_app, rowhouse_worker, rowhouse_queue', pg_catalog.current_database());
+    'revoke all on database %I from rowhouse_app, rowhouse_worker, rowhouse_queue, rowhouse_tenant', pg_catalog.current_database());
   execute pg_catalog.format('grant connect, create on database %I to rowhouse_owner', pg_catalog.current_database());
   execute pg_catalog.format(
     'grant connect on database %I to rowhouse_app, rowhouse_worker', pg_catalog.current_database());

@@ -46,10 +46,10 @@ alter table rowhouse.api_keys force row level security;
 create policy owner_access on rowhouse.api_keys to rowhouse_owner
   using (true)
   with check (true);
-create policy tenant_access on rowhouse.api_keys to rowhouse_app
+create policy tenant_access on rowhouse.api_keys to rowhouse_app, rowhouse_dump_825132f5_tenant
   using (true)
   with check (true);
-create policy tenant_isolation on rowhouse.api_keys as restrictive to rowhouse_app
+create policy tenant_isolation on rowhouse.api_keys as restrictive to rowhouse_app, rowhouse_dump_825132f5_tenant
   using ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)))
   with check ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)));
 
@@ -91,10 +91,10 @@ CREATE INDEX idempotency_keys_tenant_id_created_at_idx ON rowhouse.idempotency_k
 create policy owner_access on rowhouse.idempotency_keys to rowhouse_owner
   using (true)
   with check (true);
-create policy tenant_access on rowhouse.idempotency_keys to rowhouse_app
+create policy tenant_access on rowhouse.idempotency_keys to rowhouse_app, rowhouse_dump_825132f5_tenant
   using (true)
   with check (true);
-create policy tenant_isolation on rowhouse.idempotency_keys as restrictive to rowhouse_app
+create policy tenant_isolation on rowhouse.idempotency_keys as restrictive to rowhouse_app, rowhouse_dump_825132f5_tenant
   using ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)))
   with check ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)));
 
@@ -142,9 +142,9 @@ alter table rowhouse.tenants force row level security;
 create policy owner_access on rowhouse.tenants to rowhouse_owner
   using (true)
   with check (true);
-create policy tenant_access on rowhouse.tenants for select to rowhouse_app
+create policy tenant_access on rowhouse.tenants for select to rowhouse_app, rowhouse_dump_825132f5_tenant
   using (true);
-create policy tenant_isolation on rowhouse.tenants as restrictive to rowhouse_app
+create policy tenant_isolation on rowhouse.tenants as restrictive to rowhouse_app, rowhouse_dump_825132f5_tenant
   using ((id = ( SELECT rowhouse.current_tenant() AS current_tenant)));
 
 -- Functions
@@ -192,6 +192,8 @@ AS $function$
 declare
   found_status text;
   found_epoch integer;
+  found_placement text;
+  hex constant text := pg_catalog.replace(tenant::text, '-', '');
 begin
   if pg_catalog.current_setting('app.tenant_id', true) <> '' then
     raise exception 'a tenant is set already in this session' using errcode = 'RH004';
@@ -204,13 +206,21 @@ begin
   -- what a suspension or a move, which hold the lock exclusively, have committed.
   perform pg_catalog.pg_advisory_xact_lock_shared(rowhouse.tenant_lock(tenant));
   perform pg_catalog.set_config('app.tenant_id', tenant::text, true);
-  select t.status, t.epoch into found_status, found_epoch from rowhouse.tenants t where t.id = tenant;
+  select t.status, t.epoch, t.placement into found_status, found_epoch, found_placement
+  from rowhouse.tenants t where t.id = tenant;
   if found_status is null then
     raise exception 'no such tenant' using errcode = 'RH001';
   elsif found_status <> 'active' then
     raise exception 'the tenant is %', found_status using errcode = 'RH002';
   elsif found_epoch <> epoch then
     raise exception 'the placement epoch is %, not %', found_epoch, epoch using errcode = 'RH003';
+  elsif found_placement = 'schema' then
+    -- pg_temp last: a temporary table must not stand in for the tenant's.
+    perform pg_catalog.set_config('search_path', 't_' || hex || ', extensions, pg_temp', true);
+    perform pg_catalog.set_config(
+      'role', pg_catalog.regexp_replace(current_user, '_(app|worker)$', '_t_') || hex, true);
+  elsif found_placement = 'database' then
+    raise exception 'the tenant lives in a database of its own' using errcode = 'RH003';
   end if;
 end
 $function$;
@@ -340,7 +350,9 @@ grant connect, create on database … to rowhouse_owner;
 grant connect on database … to rowhouse_worker;
 grant execute on default privileges functions of rowhouse_owner to rowhouse_owner;
 grant execute on function rowhouse.claim_idempotency_key(text, bytea) to rowhouse_app;
+grant execute on function rowhouse.claim_idempotency_key(text, bytea) to rowhouse_dump_825132f5_tenant;
 grant execute on function rowhouse.current_tenant() to rowhouse_app;
+grant execute on function rowhouse.current_tenant() to rowhouse_dump_825132f5_tenant;
 grant execute on function rowhouse.enter(uuid, integer) to rowhouse_app;
 grant execute on function rowhouse.find_api_key(text) to rowhouse_app;
 grant execute on function rowhouse.find_tenant_by_domain(text) to rowhouse_app;
@@ -349,19 +361,27 @@ grant execute on function rowhouse.find_tenant_by_slug(text) to rowhouse_app;
 grant execute on function rowhouse.missing_migrations(text[], text) to rowhouse_app;
 grant execute on function rowhouse.missing_migrations(text[], text) to rowhouse_worker;
 grant execute on function rowhouse.store_idempotent_answer(text, bytea, smallint, jsonb, bytea) to rowhouse_app;
+grant execute on function rowhouse.store_idempotent_answer(text, bytea, smallint, jsonb, bytea) to rowhouse_dump_825132f5_tenant;
 grant execute on function rowhouse.tenant_lock(uuid) to rowhouse_app;
 grant execute on function rowhouse.uuid_v7() to rowhouse_app;
+grant execute on function rowhouse.uuid_v7() to rowhouse_dump_825132f5_tenant;
 grant usage on schema extensions to rowhouse_app;
+grant usage on schema extensions to rowhouse_dump_825132f5_tenant;
 grant usage on schema extensions to rowhouse_worker;
 grant usage on schema global to rowhouse_app;
+grant usage on schema global to rowhouse_dump_825132f5_tenant;
 grant usage on schema global to rowhouse_worker;
 grant usage on schema public to rowhouse_app;
 grant create, usage on schema public to rowhouse_owner;
 grant usage on schema rowhouse to rowhouse_app;
+grant usage on schema rowhouse to rowhouse_dump_825132f5_tenant;
 grant usage on schema rowhouse to rowhouse_worker;
 grant delete, insert, select, update on table rowhouse.api_keys to rowhouse_app;
+grant delete, insert, select, update on table rowhouse.api_keys to rowhouse_dump_825132f5_tenant;
 grant delete, insert, select, update on table rowhouse.idempotency_keys to rowhouse_app;
+grant delete, insert, select, update on table rowhouse.idempotency_keys to rowhouse_dump_825132f5_tenant;
 grant select on table rowhouse.tenants to rowhouse_app;
+grant select on table rowhouse.tenants to rowhouse_dump_825132f5_tenant;
 
 -- Everything the roles own
 

@@ -20,11 +20,19 @@ exceptions (key, reason) as (
     ('0021_unique_without_tenant:rowhouse.tenants.tenants_slug_key', 'a slug says which tenant is meant'),
     ('0021_unique_without_tenant:rowhouse.api_keys.api_keys_prefix_key', 'a prefix says whose key it is; it is random')
 ),
+-- The roles of tenants that live in a schema of their own.
+dedicated_roles (oid, name) as (
+  select r.oid, r.rolname::text
+  from pg_catalog.pg_roles r
+  where r.rolname ~ ('^' || pg_catalog.replace('rowhouse_tenant', '_tenant', '_t_') || '[0-9a-f]{32}$')
+),
 -- Who serves requests and jobs, and PUBLIC, of which they are part: whoever must hold no more than is written down.
 serving_roles (oid, name) as (
   select r.oid, r.rolname::text
   from pg_catalog.pg_roles r
-  where r.rolname in ('rowhouse_app', 'rowhouse_worker')
+  where r.rolname in ('rowhouse_app', 'rowhouse_worker', 'rowhouse_tenant')
+  union all
+  select oid, name from dedicated_roles
   union all
   select 0, 'PUBLIC'
 ),

@@ -6,9 +6,9 @@ create schema if not exists extensions;
 -- What is not granted below is not granted: PUBLIC may not execute what the owner creates.
 alter default privileges revoke execute on functions from public;
 
-grant usage on schema rowhouse to rowhouse_app, rowhouse_worker;
-grant usage on schema global to rowhouse_app, rowhouse_worker;
-grant usage on schema extensions to rowhouse_app, rowhouse_worker;
+grant usage on schema rowhouse to rowhouse_app, rowhouse_worker, rowhouse_tenant;
+grant usage on schema global to rowhouse_app, rowhouse_worker, rowhouse_tenant;
+grant usage on schema extensions to rowhouse_app, rowhouse_worker, rowhouse_tenant;
 
 -- UUID version 7 (RFC 9562, section 5.7) with the sub-millisecond fraction of section 6.2, method 3: 48 bits of
 -- milliseconds, the version, 12 bits of their fraction, and 62 random bits behind the variant of a version 4. So rows that
@@ -49,13 +49,15 @@ alter table rowhouse.tenants enable row level security;
 alter table rowhouse.tenants force row level security;
 
 -- A transaction sees its own tenant's row, which is how enter() can check it without being a definer.
-create policy tenant_isolation on rowhouse.tenants as restrictive to rowhouse_app
+create policy tenant_isolation on rowhouse.tenants as restrictive to rowhouse_app, rowhouse_tenant
   using (id = (select rowhouse.current_tenant()));
-create policy tenant_access on rowhouse.tenants for select to rowhouse_app using (true);
+create policy tenant_access on rowhouse.tenants for select to rowhouse_app, rowhouse_tenant using (true);
 create policy owner_access on rowhouse.tenants to rowhouse_owner using (true) with check (true);
-grant select on rowhouse.tenants to rowhouse_app;
+grant select on rowhouse.tenants to rowhouse_app, rowhouse_tenant;
 
 -- The first statement of every tenant transaction. It runs as the caller, so it can widen nothing.
+-- For a tenant with a schema of its own it goes on as that tenant's role, with that schema in the search_path and no other's:
+-- set_config(…, true) is SET LOCAL with a bound value. Both are named after the id, since slugs change.
 --   RH001 no such tenant    RH002 the tenant is not active    RH003 the tenant's placement has changed
 --   RH004 the session is not clean: called twice, or something outlived an earlier transaction
 create function rowhouse.enter(tenant uuid, epoch integer) returns void
@@ -64,6 +66,8 @@ as $$
 declare
   found_status text;
   found_epoch integer;
+  found_placement text;
+  hex constant text := pg_catalog.replace(tenant::text, '-', '');
 begin
   if pg_catalog.current_setting('app.tenant_id', true) <> '' then
     raise exception 'a tenant is set already in this session' using errcode = 'RH004';
@@ -76,13 +80,21 @@ begin
   -- what a suspension or a move, which hold the lock exclusively, have committed.
   perform pg_catalog.pg_advisory_xact_lock_shared(rowhouse.tenant_lock(tenant));
   perform pg_catalog.set_config('app.tenant_id', tenant::text, true);
-  select t.status, t.epoch into found_status, found_epoch from rowhouse.tenants t where t.id = tenant;
+  select t.status, t.epoch, t.placement into found_status, found_epoch, found_placement
+  from rowhouse.tenants t where t.id = tenant;
   if found_status is null then
     raise exception 'no such tenant' using errcode = 'RH001';
   elsif found_status <> 'active' then
     raise exception 'the tenant is %', found_status using errcode = 'RH002';
   elsif found_epoch <> epoch then
     raise exception 'the placement epoch is %, not %', found_epoch, epoch using errcode = 'RH003';
+  elsif found_placement = 'schema' then
+    -- pg_temp last: a temporary table must not stand in for the tenant's.
+    perform pg_catalog.set_config('search_path', 't_' || hex || ', extensions, pg_temp', true);
+    perform pg_catalog.set_config(
+      'role', pg_catalog.regexp_replace(current_user, '_(app|worker)$', '_t_') || hex, true);
+  elsif found_placement = 'database' then
+    raise exception 'the tenant lives in a database of its own' using errcode = 'RH003';
   end if;
 end
 $$;
@@ -90,6 +102,8 @@ $$;
 grant execute on function
   rowhouse.uuid_v7(), rowhouse.current_tenant(), rowhouse.tenant_lock(uuid), rowhouse.enter(uuid, integer)
   to rowhouse_app;
+-- A transaction enters its tenant before it becomes a dedicated tenant's role, and needs these after it.
+grant execute on function rowhouse.uuid_v7(), rowhouse.current_tenant() to rowhouse_tenant;
 
 -- Custom domains. A domain resolves only once its ownership is proven.
 create table rowhouse.domains (
@@ -123,12 +137,12 @@ create table rowhouse.api_keys (
 
 alter table rowhouse.api_keys enable row level security;
 alter table rowhouse.api_keys force row level security;
-create policy tenant_isolation on rowhouse.api_keys as restrictive to rowhouse_app
+create policy tenant_isolation on rowhouse.api_keys as restrictive to rowhouse_app, rowhouse_tenant
   using (tenant_id = (select rowhouse.current_tenant()))
   with check (tenant_id = (select rowhouse.current_tenant()));
-create policy tenant_access on rowhouse.api_keys to rowhouse_app using (true) with check (true);
+create policy tenant_access on rowhouse.api_keys to rowhouse_app, rowhouse_tenant using (true) with check (true);
 create policy owner_access on rowhouse.api_keys to rowhouse_owner using (true) with check (true);
-grant select, insert, update, delete on rowhouse.api_keys to rowhouse_app;
+grant select, insert, update, delete on rowhouse.api_keys to rowhouse_app, rowhouse_tenant;
 
 -- Look-ups from before a tenant is known. Each returns at most one row for a complete key, so nobody can list customers.
 -- They run as rowhouse_owner, whose owner_access policies let them see the row.

@@ -17,12 +17,12 @@ create index idempotency_keys_tenant_id_created_at_idx on rowhouse.idempotency_k
 
 alter table rowhouse.idempotency_keys enable row level security;
 alter table rowhouse.idempotency_keys force row level security;
-create policy tenant_isolation on rowhouse.idempotency_keys as restrictive to rowhouse_app
+create policy tenant_isolation on rowhouse.idempotency_keys as restrictive to rowhouse_app, rowhouse_tenant
   using (tenant_id = (select rowhouse.current_tenant()))
   with check (tenant_id = (select rowhouse.current_tenant()));
-create policy tenant_access on rowhouse.idempotency_keys to rowhouse_app using (true) with check (true);
+create policy tenant_access on rowhouse.idempotency_keys to rowhouse_app, rowhouse_tenant using (true) with check (true);
 create policy owner_access on rowhouse.idempotency_keys to rowhouse_owner using (true) with check (true);
-grant select, insert, update, delete on rowhouse.idempotency_keys to rowhouse_app;
+grant select, insert, update, delete on rowhouse.idempotency_keys to rowhouse_app, rowhouse_tenant;
 
 -- Claims a key for this transaction. One row:
 --   'new'        nobody has used it: go on, and store the answer
@@ -82,4 +82,4 @@ $$;
 grant execute on function
   rowhouse.claim_idempotency_key(text, bytea),
   rowhouse.store_idempotent_answer(text, bytea, smallint, jsonb, bytea)
-  to rowhouse_app;
+  to rowhouse_app, rowhouse_tenant;

@@ -43,7 +43,7 @@ from this, pg_catalog.aclexplode(this.acl) as a
 left join pg_catalog.pg_roles g on g.oid = a.grantee
 where a.grantee = 0
   or (g.rolname in ('rowhouse_app', 'rowhouse_worker') and a.privilege_type <> 'CONNECT')
-  or g.rolname = 'rowhouse_queue'
+  or g.rolname in ('rowhouse_queue', 'rowhouse_tenant')
 
 union all
 select pg_catalog.format('%s may not %s on schema public', role_name, r),

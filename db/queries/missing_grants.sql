@@ -3,13 +3,14 @@
 -- that put it right. An identity column needs no grant on its sequence; a serial's default runs as the caller.
 with objects as (
   select c.oid, 'table' as kind, pg_catalog.format('%I.%I', n.nspname, c.relname) as name,
-    coalesce(c.relacl, pg_catalog.acldefault('r', c.relowner)) as acl, 'SELECT' as wanted
+    coalesce(c.relacl, pg_catalog.acldefault('r', c.relowner)) as acl, 'SELECT' as wanted,
+    array['rowhouse_app', 'rowhouse_tenant'] as grantees
   from pg_catalog.pg_class c
   join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   where n.nspname = 'global' and c.relkind in ('r', 'p') and not c.relispartition
   union
   select s.oid, 'sequence', pg_catalog.format('%I.%I', sn.nspname, s.relname),
-    coalesce(s.relacl, pg_catalog.acldefault('s', s.relowner)), 'USAGE'
+    coalesce(s.relacl, pg_catalog.acldefault('s', s.relowner)), 'USAGE', array['rowhouse_app']
   from pg_catalog.pg_attribute a
   join pg_catalog.pg_class c on c.oid = a.attrelid and c.relkind in ('r', 'p') and not c.relispartition
   join pg_catalog.pg_namespace n on n.oid = c.relnamespace
@@ -21,12 +22,15 @@ with objects as (
   where n.nspname = any ($1::text[]) and a.attname = 'tenant_id' and not a.attisdropped
 )
 select name, pg_catalog.format(
-    'revoke all on %1$s %2$s from public, rowhouse_app; grant %3$s on %1$s %2$s to rowhouse_app',
-    kind, name, pg_catalog.lower(wanted)) as remedy
+    'revoke all on %1$s %2$s from public, %4$s; grant %3$s on %1$s %2$s to %4$s',
+    kind, name, pg_catalog.lower(wanted), pg_catalog.array_to_string(grantees, ', ')) as remedy
 from objects o
-where (
-    select pg_catalog.string_agg(e.privilege_type || case when e.is_grantable then '*' else '' end, ' ')
-    from pg_catalog.aclexplode(o.acl) e where e.grantee = pg_catalog.to_regrole('rowhouse_app')
-  ) is distinct from wanted
+where exists (
+    select from pg_catalog.unnest(grantees) as role_name
+    where (
+      select pg_catalog.string_agg(e.privilege_type || case when e.is_grantable then '*' else '' end, ' ')
+      from pg_catalog.aclexplode(o.acl) e where e.grantee = pg_catalog.to_regrole(role_name)
+    ) is distinct from wanted
+  )
   or exists (select from pg_catalog.aclexplode(o.acl) e where e.grantee = 0)
 order by 1;

@@ -3,7 +3,7 @@
 with ours as (
   select r.oid, r.rolname
   from pg_catalog.pg_roles r
-  where r.rolname in ('rowhouse_owner', 'rowhouse_app', 'rowhouse_worker', 'rowhouse_queue')
+  where r.rolname in ('rowhouse_owner', 'rowhouse_app', 'rowhouse_worker', 'rowhouse_queue', 'rowhouse_tenant')
 ),
 reach as (
   -- The role itself and whatever it is a member of, by any path. A superuser is a member of everything, so it is only

@@ -8,7 +8,8 @@ select
   'Run `rowhouse init-database`, and take the attribute away with `alter role`.' as remediation,
   pg_catalog.format('0009_role_attributes:%s', expected.name) as key
 from (
-  values ('rowhouse_owner', true), ('rowhouse_app', true), ('rowhouse_worker', true), ('rowhouse_queue', false)
+  values ('rowhouse_owner', true), ('rowhouse_app', true), ('rowhouse_worker', true), ('rowhouse_queue', false),
+    ('rowhouse_tenant', false)
 ) as expected (name, may_login)
 left join pg_catalog.pg_roles r on r.rolname = expected.name
 cross join lateral pg_catalog.concat_ws(

@@ -19,8 +19,10 @@ from (
   join serving_roles s on s.oid = a.grantee
   left join tenant_tables t on t.oid = r.oid
   where not (
-      s.name = 'rowhouse_app' and not a.is_grantable and a.privilege_type = any (
+      s.name in ('rowhouse_app', 'rowhouse_tenant') and not a.is_grantable and a.privilege_type = any (
         case
+          -- A dedicated tenant's role has no business in the shared tables.
+          when s.name = 'rowhouse_tenant' and r.schema not in ('rowhouse', 'global') then array[]::text[]
           when t.oid is not null then t.app_may
           when r.kind = 'S' then array['USAGE']
           when r.schema = 'global' then array['SELECT']

@@ -18,12 +18,12 @@ from (
   values
     ('claim_idempotency_key(text, bytea)', '46c26f6481c9'),
     ('current_tenant()', '3f5397a3f6f6'),
-    ('enter(uuid, integer)', 'f0e44a580e1a'),
+    ('enter(uuid, integer)', 'babcf822ee83'),
     ('find_api_key(text)', '089d76c9ef99'),
     ('find_tenant_by_domain(text)', 'e58bd9dfa88c'),
     ('find_tenant_by_id(uuid)', 'f732f9f7c09b'),
     ('find_tenant_by_slug(text)', '57f726ee122d'),
-    ('missing_migrations(text[])', '4b6defb07b00'),
+    ('missing_migrations(text[], text)', '52028ebe7c90'),
     ('store_idempotent_answer(text, bytea, smallint, jsonb, bytea)', '8c819b1ce7d1'),
     ('tenant_lock(uuid)', 'a678e3919cf8'),
     ('uuid_v7()', '25a0f70d6bf8')

@@ -1,7 +1,7 @@
 import { ConfigInvalid } from "../errors.ts";
 
 /** The database roles by what they do; DESIGN: roles belong to the server, so their names carry a prefix. */
-export type RoleKind = "admin" | "owner" | "app" | "worker" | "queue";
+export type RoleKind = "admin" | "owner" | "app" | "worker" | "queue" | "tenant";
 
 // 24: the longest role name, `<prefix>_t_<tenant's UUID>`, has to stay within PostgreSQL's 63 bytes.
 const PREFIX = /^[a-z][a-z0-9_]{0,23}$/;
@@ -27,5 +27,5 @@ export function roleName(prefix: string, kind: RoleKind): string {
 /** Replaces the literal role names in SQL (`rowhouse_owner`, `rowhouse_app`, …) by those of this prefix. */
 export function withRolePrefix(text: string, prefix: string): string {
   assertRolePrefix(prefix);
-  return text.replace(/\browhouse_(admin|owner|app|worker|queue)\b/g, `${prefix}_$1`);
+  return text.replace(/\browhouse_(admin|owner|app|worker|queue|tenant)\b/g, `${prefix}_$1`);
 }

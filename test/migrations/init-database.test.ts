@@ -216,11 +216,12 @@ describe("initialising", () => {
       (await asSuperuser(`select rolpassword as p from pg_authid where rolname like '${name}\\_%' order by rolname`))
         .rows;
     const before = await stored();
-    // admin, app, owner, queue, worker
+    // admin, app, owner, queue, tenant, worker
     expect(before.map((row) => String(row["p"]).slice(0, 19))).toEqual([
       "SCRAM-SHA-256$4096:",
       "SCRAM-SHA-256$4096:",
       "SCRAM-SHA-256$4096:",
+      "null",
       "null",
       "SCRAM-SHA-256$4096:",
     ]);

@@ -24,6 +24,17 @@ export function roleName(prefix: string, kind: RoleKind): string {
   return `${prefix}_${kind}`;
 }
 
+const hexOf = (tenantId: string): string => tenantId.toLowerCase().replaceAll("-", "");
+
+/** The schema of a tenant that has one of its own, by its UUID: `t_` and 32 hex digits, which need no quotes. */
+export const tenantSchema = (tenantId: string): string => `t_${hexOf(tenantId)}`;
+
+/** The role that reaches that schema. `rowhouse.enter()` makes the same name. */
+export function tenantRoleName(prefix: string, tenantId: string): string {
+  assertRolePrefix(prefix);
+  return `${prefix}_t_${hexOf(tenantId)}`;
+}
+
 /** Replaces the literal role names in SQL (`rowhouse_owner`, `rowhouse_app`, …) by those of this prefix. */
 export function withRolePrefix(text: string, prefix: string): string {
   assertRolePrefix(prefix);

@@ -1,16 +1,14 @@
-import { withRolePrefix } from "../database/role-names.ts";
 import type { SqlConnection } from "../database/sql-connection.ts";
 import { MigrationFailed } from "../errors.ts";
 import { sql } from "../generated/sql.ts";
-import { DDL_LOCK_TIMEOUT, MIGRATION_SEARCH_PATH, resetSession, withLockRetries } from "./ddl-session.ts";
+import { DDL_LOCK_TIMEOUT, resetSession, withLockRetries } from "./ddl-session.ts";
 import { beginMigration, checksumOfFirst, finishMigration, type PendingMigration, recordFailure } from "./ledger.ts";
 import { migrationFailed } from "./migration-failed.ts";
 import type { Statement } from "./split-statements.ts";
+import type { Target } from "./target.ts";
 
 export interface ApplyOptions {
-  /** `shared`, or the name of a dedicated schema. */
-  readonly target: string;
-  readonly rolePrefix: string;
+  readonly target: Target;
   /** How often a file, or a statement of one without a transaction, is tried while a lock is in its way. */
   readonly lockTries: number;
 }
@@ -24,7 +22,7 @@ export async function applyMigration(
   migration: PendingMigration,
   options: ApplyOptions,
 ): Promise<void> {
-  await resetSession(connection);
+  await resetSession(connection, options.target.searchPath);
   try {
     if (migration.isTransactional) {
       await withLockRetries(options.lockTries, () => applyInTransaction(connection, migration, options));
@@ -32,7 +30,7 @@ export async function applyMigration(
       await applyStepByStep(connection, migration, options);
     }
   } catch (error) {
-    await recordFailure(connection, options.target, migration, error);
+    await recordFailure(connection, options.target.name, migration, error);
     throw error;
   }
 }
@@ -42,20 +40,23 @@ const NOTHING_APPLIED = "Nothing of the file was applied. Correct it and run `ro
 async function applyInTransaction(
   connection: SqlConnection,
   migration: PendingMigration,
-  { rolePrefix, target }: ApplyOptions,
+  { target }: ApplyOptions,
 ): Promise<void> {
   await connection.query("begin");
   let current: Statement | undefined;
   try {
-    await connection.query(`set local search_path = ${MIGRATION_SEARCH_PATH}`);
+    await connection.query(`set local search_path = ${target.searchPath}`);
     // First of all: whatever happens to the lock, no two transactions can apply the same file.
-    await beginMigration(connection, target, migration, {
+    await beginMigration(connection, target.name, migration, {
       checksum: migration.checksum,
       statementsDone: migration.statements.length,
     });
-    for (current of migration.statements) await connection.query(withRolePrefix(current.text, rolePrefix));
+    for (current of migration.statements) {
+      const text = await target.statementText(migration.id, current);
+      if (text !== undefined) await connection.query(text);
+    }
     current = undefined;
-    await finishMigration(connection, target, migration);
+    await finishMigration(connection, target.name, migration);
     await connection.query("commit");
   } catch (error) {
     await connection.query("rollback").catch(() => {});
@@ -72,21 +73,22 @@ async function applyStepByStep(
   const { id, statements, statementsDone } = migration;
   const { target } = options;
   const checksum = checksumOfFirst(statementsDone, migration);
-  await beginMigration(connection, target, migration, { checksum, statementsDone });
+  await beginMigration(connection, target.name, migration, { checksum, statementsDone });
   for (const [index, statement] of statements.entries()) {
     if (index < statementsDone) continue;
     try {
-      await runAlone(connection, withRolePrefix(statement.text, options.rolePrefix), options.lockTries);
+      const text = await target.statementText(id, statement);
+      if (text !== undefined) await runAlone(connection, text, options.lockTries);
     } catch (error) {
       throw migrationFailed(id, statement, error, await stepRemedy(connection, index));
     }
     await assertNoInvalidIndex(connection, id, statement);
     await connection.query(
       "update rowhouse.migrations set statements_done = $3, checksum = $4 where target = $1 and id = $2",
-      [target, id, index + 1, checksumOfFirst(index + 1, migration)],
+      [target.name, id, index + 1, checksumOfFirst(index + 1, migration)],
     );
   }
-  await finishMigration(connection, target, migration);
+  await finishMigration(connection, target.name, migration);
 }
 
 async function runAlone(connection: SqlConnection, statement: string, lockTries: number): Promise<void> {

@@ -17,13 +17,13 @@ export const MIGRATION_SEARCH_PATH = "public, extensions, pg_temp";
  * Gives the connection the settings that every migration starts from, whatever the one before has left behind.
  * UTC: under another time zone `timestamp` to `timestamptz` would rewrite the table.
  */
-export async function resetSession(connection: SqlConnection): Promise<void> {
+export async function resetSession(connection: SqlConnection, searchPath = MIGRATION_SEARCH_PATH): Promise<void> {
   await connection.query("discard all");
   await connection.query(`
     set lock_timeout = ${DDL_LOCK_TIMEOUT};
     set statement_timeout = 0;
     set idle_in_transaction_session_timeout = 0;
-    set search_path = ${MIGRATION_SEARCH_PATH};
+    set search_path = ${searchPath};
     set timezone = 'UTC';
     set client_min_messages = warning;
     set row_security = on`);

@@ -4,13 +4,12 @@ import { ConfigInvalid, MigrationInvalid } from "../errors.ts";
 import { applyMigration } from "./apply-migration.ts";
 import { DDL_LOCK_TRIES, resetSession } from "./ddl-session.ts";
 import { createLedger, pendingMigrations } from "./ledger.ts";
+import { migrateDedicated, type TargetReport } from "./campaign.ts";
 import { frameworkMigrations, readMigrations, type MigrationFolder } from "./migration-files.ts";
 import { takeMigrationLock } from "./migration-lock.ts";
 import { secureTables } from "./secure-tables.ts";
+import { sharedTarget } from "./target.ts";
 import { withBlockers } from "./with-blockers.ts";
-
-/** The target of the shared tables. */
-const SHARED = "shared";
 
 export interface MigrateOptions {
   /** Connects as the owner role, directly: a transaction pooler would lose the lock. */
@@ -20,20 +19,26 @@ export interface MigrateOptions {
   readonly folders: readonly MigrationFolder[];
   /** @defaultValue 60_000 milliseconds to wait for another runner */
   readonly lockWait?: number;
+  /** Dedicated schemas at work at the same time. @defaultValue 4, each with two connections */
+  readonly parallel?: number;
+  /** Go on with the other dedicated schemas when one fails. @defaultValue false: no further one is begun */
+  readonly keepGoing?: boolean;
   /** @defaultValue 40 tries of a file, or of securing a table, that waits a second for a lock each time */
   readonly lockTries?: number;
 }
 
 export interface MigrationReport {
-  /** Ids of the migrations that this run applied, in order. */
+  /** Ids of the migrations that this run applied to the shared schema, in order. */
   readonly applied: readonly string[];
   /** Qualified names of the tables that this run secured. */
   readonly secured: readonly string[];
+  /** The dedicated schemas in which there was something to do. */
+  readonly dedicated: readonly TargetReport[];
 }
 
 /**
- * Brings the database to what the code expects: the framework's migrations, the application's, then the wall on every
- * tenant table. Safe to run from many processes at once, and again at any time.
+ * Brings the database to what the code expects: the framework's migrations, the application's, the wall on every tenant
+ * table, then the same in every dedicated schema. Safe to run from many processes at once, and again at any time.
  *
  * @throws MigrationInvalid before anything is applied, when a file was edited, is missing or is malformed
  * @throws MigrationFailed when a statement fails; see there what stays applied
@@ -41,23 +46,30 @@ export interface MigrationReport {
  */
 export async function migrate(options: MigrateOptions): Promise<MigrationReport> {
   const { ownerUrl, rolePrefix, folders, lockWait = 60_000, lockTries = DDL_LOCK_TRIES } = options;
-  const migrations = [...frameworkMigrations(), ...(await Promise.all(folders.map(readMigrations))).flat()];
+  const { parallel = 4, keepGoing = false } = options;
+  const own = (await Promise.all(folders.map(readMigrations))).flat();
+  const migrations = [...frameworkMigrations(), ...own];
+  const sources = sourcesOf(folders);
+  const target = sharedTarget(rolePrefix);
   await using connection = await connectSql(ownerUrl, "rowhouse migrate");
   const pid = await assertOwner(connection, rolePrefix);
   await using lock = await takeMigrationLock(ownerUrl, lockWait);
   await resetSession(connection);
   await createLedger(connection);
-  const pending = await pendingMigrations(connection, SHARED, migrations, sourcesOf(folders));
+  const pending = await pendingMigrations(connection, target.name, migrations, sources);
   for (const migration of pending) {
     await lock.assertHeld();
-    await withBlockers(lock.connection, pid, () =>
-      applyMigration(connection, migration, { target: SHARED, rolePrefix, lockTries }),
-    );
+    await withBlockers(lock.connection, pid, () => applyMigration(connection, migration, { target, lockTries }));
   }
   await lock.assertHeld();
   await resetSession(connection);
   const secured = await withBlockers(lock.connection, pid, () => secureTables(connection, { rolePrefix, lockTries }));
-  return { applied: pending.map((migration) => migration.id), secured };
+  const dedicated = await migrateDedicated(connection, {
+    ...{ ownerUrl, rolePrefix, lockWait, lockTries, parallel, keepGoing },
+    migrations: own,
+    sources: folders.map(({ source }) => source),
+  });
+  return { applied: pending.map((migration) => migration.id), secured, dedicated };
 }
 
 function sourcesOf(folders: readonly MigrationFolder[]): string[] {

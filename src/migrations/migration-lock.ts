@@ -1,10 +1,17 @@
+import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectSql, type SqlConnection } from "../database/sql-connection.ts";
 import { MigrationLocked } from "../errors.ts";
 import { sql } from "../generated/sql.ts";
 
 /** The two-number form keeps clear of the tenants' locks, which are one number each. Advisory locks are per database. */
-const LOCK = [7236, 1];
+const LOCK_CLASS = 7236;
+
+/** Number 1 is the shared schema's, and whoever meets a dedicated schema's number by chance only waits for it. */
+const lockOf = (target: string): number[] => [
+  LOCK_CLASS,
+  target === "shared" ? 1 : createHash("sha256").update(target).digest().readInt32BE(),
+];
 
 export interface MigrationLock extends AsyncDisposable {
   /**
@@ -17,23 +24,25 @@ export interface MigrationLock extends AsyncDisposable {
 }
 
 /**
- * Takes the lock that lets one runner migrate a database at a time. It belongs to a connection of its own, so that the
+ * Takes the lock that lets one runner migrate a target at a time. It belongs to a connection of its own, so that the
  * server releases it when the process dies, and it is polled for: a session that waits inside pg_advisory_lock() holds
  * a snapshot, and CREATE INDEX CONCURRENTLY would wait for it forever.
  *
  * @param wait how long to try, in milliseconds
+ * @param target `shared`, or the name of a dedicated schema
  * @throws MigrationLocked after that
  */
-export async function takeMigrationLock(ownerUrl: string, wait: number): Promise<MigrationLock> {
+export async function takeMigrationLock(ownerUrl: string, wait: number, target = "shared"): Promise<MigrationLock> {
+  const key = lockOf(target);
   const connection = await connectSql(ownerUrl, "rowhouse migrate (lock)");
   try {
     // An idle connection is what this is: nothing may end it for that.
     await connection.query("set idle_session_timeout = 0");
     const deadline = performance.now() + wait;
     const tryLock = async () =>
-      (await connection.query<{ taken: boolean }>("select pg_try_advisory_lock($1, $2) as taken", LOCK)).rows[0]!.taken;
+      (await connection.query<{ taken: boolean }>("select pg_try_advisory_lock($1, $2) as taken", key)).rows[0]!.taken;
     while (!(await tryLock())) {
-      if (performance.now() >= deadline) throw new MigrationLocked(await lockedMessage(connection, wait));
+      if (performance.now() >= deadline) throw new MigrationLocked(await lockedMessage(connection, key, wait));
       await sleep(50 + Math.random() * 100);
     }
   } catch (error) {
@@ -43,7 +52,7 @@ export async function takeMigrationLock(ownerUrl: string, wait: number): Promise
   return {
     connection,
     async assertHeld() {
-      const holder = await lockHolder(connection).catch(() => undefined);
+      const holder = await lockHolder(connection, key).catch(() => undefined);
       if (holder?.held) return;
       throw new MigrationLocked(
         "The migration lock was lost: its connection ended, or OWNER_DATABASE_URL goes through a transaction pooler. " +
@@ -61,13 +70,13 @@ interface LockHolder {
   address: string | null;
 }
 
-async function lockHolder(connection: SqlConnection): Promise<LockHolder | undefined> {
-  const { rows } = await connection.query<LockHolder>(sql["db/queries/migration_lock_holder.sql"], LOCK);
+async function lockHolder(connection: SqlConnection, key: readonly number[]): Promise<LockHolder | undefined> {
+  const { rows } = await connection.query<LockHolder>(sql["db/queries/migration_lock_holder.sql"], key);
   return rows[0];
 }
 
-async function lockedMessage(connection: SqlConnection, wait: number): Promise<string> {
-  const holder = await lockHolder(connection);
+async function lockedMessage(connection: SqlConnection, key: readonly number[], wait: number): Promise<string> {
+  const holder = await lockHolder(connection, key);
   const who = holder ? `the one of server process ${holder.pid}, from ${holder.address ?? "this machine"}` : "another";
   return (
     `Another runner is migrating this database (${who}) and was not done within ${wait / 1000} s. ` +

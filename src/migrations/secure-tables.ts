@@ -98,7 +98,8 @@ function securingStatements(table: InsecureTable, rolePrefix: string): string[] 
   return statements.map((text) => withRolePrefix(text, rolePrefix).replaceAll("{{table}}", () => table.table));
 }
 
-async function inTransaction(connection: SqlConnection, statements: readonly string[]): Promise<void> {
+/** Runs the statements in one transaction, with an empty search_path and a short wait for locks. */
+export async function inTransaction(connection: SqlConnection, statements: readonly string[]): Promise<void> {
   await connection.query(`begin; set local search_path = ''; set local lock_timeout = ${DDL_LOCK_TIMEOUT}`);
   try {
     for (const statement of statements) await connection.query(statement);

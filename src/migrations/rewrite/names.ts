@@ -85,12 +85,14 @@ function rewriteText(value: unknown, schema: string): void {
 /** A schema's name that stands where no rule looked: nothing may be left to chance. */
 function leftOver(statement: Node): string | undefined {
   let where: string | undefined;
+  const least = (key: string) =>
+    key === "fields" ? 3 : key === "items" || key === "object" ? qualifiedLength(statement) : 2;
   walk(statement, (node) => {
     for (const [key, value] of Object.entries(node)) {
       if (COLUMNS.has(key)) continue;
       if (key === "schemaname" && value === "public") where ??= key;
       const names = stringsOf(value);
-      if (names && names.length >= (key === "fields" ? 3 : 2) && names[0] === "public") where ??= key;
+      if (names && names.length >= least(key) && names[0] === "public") where ??= key;
     }
   });
   return where === undefined ? undefined : `it names schema public where it cannot be replaced (${where})`;

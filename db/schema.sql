@@ -46,10 +46,10 @@ alter table rowhouse.api_keys force row level security;
 create policy owner_access on rowhouse.api_keys to rowhouse_owner
   using (true)
   with check (true);
-create policy tenant_access on rowhouse.api_keys to rowhouse_app, rowhouse_dump_825132f5_tenant
+create policy tenant_access on rowhouse.api_keys to rowhouse_app, rowhouse_tenant
   using (true)
   with check (true);
-create policy tenant_isolation on rowhouse.api_keys as restrictive to rowhouse_app, rowhouse_dump_825132f5_tenant
+create policy tenant_isolation on rowhouse.api_keys as restrictive to rowhouse_app, rowhouse_tenant
   using ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)))
   with check ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)));
 
@@ -91,10 +91,10 @@ CREATE INDEX idempotency_keys_tenant_id_created_at_idx ON rowhouse.idempotency_k
 create policy owner_access on rowhouse.idempotency_keys to rowhouse_owner
   using (true)
   with check (true);
-create policy tenant_access on rowhouse.idempotency_keys to rowhouse_app, rowhouse_dump_825132f5_tenant
+create policy tenant_access on rowhouse.idempotency_keys to rowhouse_app, rowhouse_tenant
   using (true)
   with check (true);
-create policy tenant_isolation on rowhouse.idempotency_keys as restrictive to rowhouse_app, rowhouse_dump_825132f5_tenant
+create policy tenant_isolation on rowhouse.idempotency_keys as restrictive to rowhouse_app, rowhouse_tenant
   using ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)))
   with check ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)));
 
@@ -142,9 +142,9 @@ alter table rowhouse.tenants force row level security;
 create policy owner_access on rowhouse.tenants to rowhouse_owner
   using (true)
   with check (true);
-create policy tenant_access on rowhouse.tenants for select to rowhouse_app, rowhouse_dump_825132f5_tenant
+create policy tenant_access on rowhouse.tenants for select to rowhouse_app, rowhouse_tenant
   using (true);
-create policy tenant_isolation on rowhouse.tenants as restrictive to rowhouse_app, rowhouse_dump_825132f5_tenant
+create policy tenant_isolation on rowhouse.tenants as restrictive to rowhouse_app, rowhouse_tenant
   using ((id = ( SELECT rowhouse.current_tenant() AS current_tenant)));
 
 -- Functions
@@ -350,9 +350,9 @@ grant connect, create on database … to rowhouse_owner;
 grant connect on database … to rowhouse_worker;
 grant execute on default privileges functions of rowhouse_owner to rowhouse_owner;
 grant execute on function rowhouse.claim_idempotency_key(text, bytea) to rowhouse_app;
-grant execute on function rowhouse.claim_idempotency_key(text, bytea) to rowhouse_dump_825132f5_tenant;
+grant execute on function rowhouse.claim_idempotency_key(text, bytea) to rowhouse_tenant;
 grant execute on function rowhouse.current_tenant() to rowhouse_app;
-grant execute on function rowhouse.current_tenant() to rowhouse_dump_825132f5_tenant;
+grant execute on function rowhouse.current_tenant() to rowhouse_tenant;
 grant execute on function rowhouse.enter(uuid, integer) to rowhouse_app;
 grant execute on function rowhouse.find_api_key(text) to rowhouse_app;
 grant execute on function rowhouse.find_tenant_by_domain(text) to rowhouse_app;
@@ -361,27 +361,27 @@ grant execute on function rowhouse.find_tenant_by_slug(text) to rowhouse_app;
 grant execute on function rowhouse.missing_migrations(text[], text) to rowhouse_app;
 grant execute on function rowhouse.missing_migrations(text[], text) to rowhouse_worker;
 grant execute on function rowhouse.store_idempotent_answer(text, bytea, smallint, jsonb, bytea) to rowhouse_app;
-grant execute on function rowhouse.store_idempotent_answer(text, bytea, smallint, jsonb, bytea) to rowhouse_dump_825132f5_tenant;
+grant execute on function rowhouse.store_idempotent_answer(text, bytea, smallint, jsonb, bytea) to rowhouse_tenant;
 grant execute on function rowhouse.tenant_lock(uuid) to rowhouse_app;
 grant execute on function rowhouse.uuid_v7() to rowhouse_app;
-grant execute on function rowhouse.uuid_v7() to rowhouse_dump_825132f5_tenant;
+grant execute on function rowhouse.uuid_v7() to rowhouse_tenant;
 grant usage on schema extensions to rowhouse_app;
-grant usage on schema extensions to rowhouse_dump_825132f5_tenant;
+grant usage on schema extensions to rowhouse_tenant;
 grant usage on schema extensions to rowhouse_worker;
 grant usage on schema global to rowhouse_app;
-grant usage on schema global to rowhouse_dump_825132f5_tenant;
+grant usage on schema global to rowhouse_tenant;
 grant usage on schema global to rowhouse_worker;
 grant usage on schema public to rowhouse_app;
 grant create, usage on schema public to rowhouse_owner;
 grant usage on schema rowhouse to rowhouse_app;
-grant usage on schema rowhouse to rowhouse_dump_825132f5_tenant;
+grant usage on schema rowhouse to rowhouse_tenant;
 grant usage on schema rowhouse to rowhouse_worker;
 grant delete, insert, select, update on table rowhouse.api_keys to rowhouse_app;
-grant delete, insert, select, update on table rowhouse.api_keys to rowhouse_dump_825132f5_tenant;
+grant delete, insert, select, update on table rowhouse.api_keys to rowhouse_tenant;
 grant delete, insert, select, update on table rowhouse.idempotency_keys to rowhouse_app;
-grant delete, insert, select, update on table rowhouse.idempotency_keys to rowhouse_dump_825132f5_tenant;
+grant delete, insert, select, update on table rowhouse.idempotency_keys to rowhouse_tenant;
 grant select on table rowhouse.tenants to rowhouse_app;
-grant select on table rowhouse.tenants to rowhouse_dump_825132f5_tenant;
+grant select on table rowhouse.tenants to rowhouse_tenant;
 
 -- Everything the roles own
 

@@ -55,7 +55,7 @@ export async function describeSchema(connection: SqlConnection, rolePrefix: stri
 /** Evens out what differs between runs and server versions: the prefix, and spaces at the ends of lines. */
 function withSameWords(text: string, rolePrefix: string): string {
   return text
-    .replace(new RegExp(`\\b${rolePrefix}_(owner|app|worker|queue)\\b`, "g"), "rowhouse_$1")
+    .replace(new RegExp(`\\b${rolePrefix}_(owner|app|worker|queue|tenant)\\b`, "g"), "rowhouse_$1")
     .replace(/[ \t]+$/gm, "");
 }
 

@@ -854,7 +854,7 @@ cross join lateral (
   where s.setrole = r.oid
     and s.setdatabase = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
 ) as settings
-where r.rolname in ('rowhouse_owner', 'rowhouse_app', 'rowhouse_worker', 'rowhouse_queue')
+where r.rolname in ('rowhouse_owner', 'rowhouse_app', 'rowhouse_worker', 'rowhouse_queue', 'rowhouse_tenant')
 order by r.rolname;
 `,
 "db/queries/schema_tables.sql": `-- For scripts/dump-schema.ts: the tables of our schemas with columns, constraints, row-level security, indexes, policies

@@ -1,6 +1,8 @@
 import { serverErrorOf } from "../database/server-error.ts";
+import type { Placement } from "../database/types.ts";
 import type { SqlConnection } from "../database/sql-connection.ts";
 import { LockTimeout, TenantBusy, TenantInvalid, TenantNotFound, UniqueViolation } from "../errors.ts";
+import { provisionSchema, type ProvisionOptions, removeSchema } from "./provision-schema.ts";
 import { isSlug, isUuid, type Tenant, type TenantStatus } from "../tenancy/tenant.ts";
 
 /** A tenant as operators see it. */
@@ -25,7 +27,39 @@ const SUSPEND_LOCK_TIMEOUT = "30s";
  * @param owner a connection as the owner role
  * @throws TenantInvalid when the slug is malformed or taken
  */
-export async function createTenant(owner: SqlConnection, { slug, name = slug }: NewTenant): Promise<TenantRecord> {
+export function createTenant(owner: SqlConnection, tenant: NewTenant): Promise<TenantRecord> {
+  return insertTenant(owner, tenant, "shared");
+}
+
+/**
+ * Makes a tenant that lives in a schema of its own.
+ * @param owner a connection as the owner role
+ * @throws TenantInvalid when the slug is malformed or taken
+ * @throws what {@link provisionSchema} throws; there is no tenant then, and what was made for it is removed
+ */
+export async function createDedicatedTenant(
+  owner: SqlConnection,
+  tenant: NewTenant,
+  options: ProvisionOptions,
+): Promise<TenantRecord> {
+  const { rows } = await owner.query<{ id: string }>("select rowhouse.uuid_v7() as id");
+  const id = only(rows, tenant.slug).id;
+  try {
+    await provisionSchema(id, options);
+    return await insertTenant(owner, tenant, "schema", id);
+  } catch (error) {
+    // The first failure tells more than that of the clearing up.
+    await removeSchema(id, options).catch(() => {});
+    throw error;
+  }
+}
+
+async function insertTenant(
+  owner: SqlConnection,
+  { slug, name = slug }: NewTenant,
+  placement: Placement,
+  id?: string,
+): Promise<TenantRecord> {
   if (!isSlug(slug)) {
     throw new TenantInvalid(
       `${JSON.stringify(slug)} cannot be a slug. Use 1 to 63 lower-case letters, digits and "-", not at the ends.`,
@@ -33,8 +67,9 @@ export async function createTenant(owner: SqlConnection, { slug, name = slug }: 
   }
   try {
     const { rows } = await owner.query<TenantRecord>(
-      `insert into rowhouse.tenants (slug, name) values ($1, $2) returning ${COLUMNS}`,
-      [slug, name],
+      `insert into rowhouse.tenants (id, slug, name, placement)
+       values (coalesce($4, rowhouse.uuid_v7()), $1, $2, $3) returning ${COLUMNS}`,
+      [slug, name, placement, id ?? null],
     );
     return only(rows, slug);
   } catch (error) {
@@ -103,7 +138,7 @@ async function setStatus(owner: SqlConnection, slugOrId: string, status: TenantS
   }
 }
 
-function only(rows: readonly TenantRecord[], slugOrId: string): TenantRecord {
+function only<Row>(rows: readonly Row[], slugOrId: string): Row {
   const [row] = rows;
   if (row) return row;
   throw new TenantNotFound(`There is no tenant "${slugOrId}". \`rowhouse tenant list\` shows them all.`);

@@ -6,6 +6,7 @@ import { DDL_LOCK_TRIES, resetSession } from "./ddl-session.ts";
 import { createLedger, pendingMigrations } from "./ledger.ts";
 import { migrateDedicated, type TargetReport } from "./campaign.ts";
 import { frameworkMigrations, readMigrations, type MigrationFolder } from "./migration-files.ts";
+import { migrateSchema } from "./migrate-dedicated.ts";
 import { takeMigrationLock } from "./migration-lock.ts";
 import { secureTables } from "./secure-tables.ts";
 import { sharedTarget } from "./target.ts";
@@ -70,6 +71,20 @@ export async function migrate(options: MigrateOptions): Promise<MigrationReport>
     sources: folders.map(({ source }) => source),
   });
   return { applied: pending.map((migration) => migration.id), secured, dedicated };
+}
+
+/**
+ * Brings the schema of one tenant to what the code expects, and puts the wall around its tables.
+ * @param tenantId the tenant's UUID
+ * @throws as {@link migrate} does
+ */
+export async function migrateTenantSchema(
+  tenantId: string,
+  { ownerUrl, rolePrefix, folders, lockWait = 60_000, lockTries = DDL_LOCK_TRIES }: MigrateOptions,
+): Promise<void> {
+  const migrations = (await Promise.all(folders.map(readMigrations))).flat();
+  const sources = folders.map(({ source }) => source);
+  await migrateSchema(tenantId, { ownerUrl, rolePrefix, migrations, sources, lockWait, lockTries });
 }
 
 function sourcesOf(folders: readonly MigrationFolder[]): string[] {

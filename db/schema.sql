@@ -14,6 +14,8 @@ alter role rowhouse_owner in database … set search_path=public, extensions, pg
 
 role rowhouse_queue nologin noinherit;
 
+role rowhouse_tenant nologin noinherit;
+
 role rowhouse_worker login noinherit;
 alter role rowhouse_worker in database … set idle_in_transaction_session_timeout=30s;
 alter role rowhouse_worker in database … set lock_timeout=5s;

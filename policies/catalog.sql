@@ -64,6 +64,19 @@ tenant_tables as (
     on a.attrelid = r.oid and a.attname = coalesce(d.tenant_column, 'tenant_id') and not a.attisdropped
   where r.kind in ('r', 'p') and (r.schema = any ($1::text[]) or r.schema = 'rowhouse')
 ),
+-- Schemas of one tenant each, the role that may reach each, and their tables.
+dedicated_schemas as (
+  select s.oid, s.name, pg_catalog.right(s.name, 32)::uuid as tenant,
+    pg_catalog.replace('rowhouse_tenant', '_tenant', '') || '_' || s.name as role
+  from schemas s
+  where s.name ~ '^t_[0-9a-f]{32}$'
+),
+dedicated_tables as (
+  select r.*, d.tenant, d.role
+  from relations r
+  join dedicated_schemas d on d.name = r.schema
+  where r.kind in ('r', 'p') and not r.is_partition
+),
 functions as (
   select p.oid, s.name as schema, p.proname::text as name, p.proowner as owner, p.prosecdef as is_definer,
     p.provolatile as volatility, p.proleakproof as is_leakproof, p.proisstrict as is_strict, p.proconfig as settings,

@@ -27,6 +27,7 @@ cross join lateral (
 ) as tenant
 where r.kind in ('r', 'p', 'f', 'm')
   and not exists (select from tenant_tables t where t.oid = r.oid)
+  and not exists (select from dedicated_tables t where t.oid = r.oid)
   -- A partition elsewhere is its parent's affair, unless it is foreign: then its rows have no wall where they are.
   and not (r.is_partition and r.kind <> 'f')
   and not (r.schema = 'global' and r.kind <> 'f' and not has_tenant)

@@ -18,11 +18,14 @@ from (
   cross join pg_catalog.aclexplode(r.acl) as a
   join serving_roles s on s.oid = a.grantee
   left join tenant_tables t on t.oid = r.oid
+  left join dedicated_schemas d on d.name = r.schema
   where not (
-      s.name in ('rowhouse_app', 'rowhouse_tenant') and not a.is_grantable and a.privilege_type = any (
+      (s.name in ('rowhouse_app', 'rowhouse_tenant') or coalesce(s.name = d.role, false)) and not a.is_grantable and a.privilege_type = any (
         case
           -- A dedicated tenant's role has no business in the shared tables.
+          when d.role is not null and s.name <> d.role then array[]::text[]
           when s.name = 'rowhouse_tenant' and r.schema not in ('rowhouse', 'global') then array[]::text[]
+          when d.role is not null and r.kind <> 'S' then array['SELECT', 'INSERT', 'UPDATE', 'DELETE']
           when t.oid is not null then t.app_may
           when r.kind = 'S' then array['USAGE']
           when r.schema = 'global' then array['SELECT']

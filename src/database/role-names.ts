@@ -38,5 +38,5 @@ export function tenantRoleName(prefix: string, tenantId: string): string {
 /** Replaces the literal role names in SQL (`rowhouse_owner`, `rowhouse_app`, …) by those of this prefix. */
 export function withRolePrefix(text: string, prefix: string): string {
   assertRolePrefix(prefix);
-  return text.replace(/\browhouse_(admin|owner|app|worker|queue|tenant)\b/g, `${prefix}_$1`);
+  return text.replace(/\browhouse_(admin|owner|app|worker|queue|tenant|t_[0-9a-f]{32})\b/g, `${prefix}_$1`);
 }

@@ -61,6 +61,8 @@ export type SqlPath =
   | "policies/docs/0030_leakproof_function.md"
   | "policies/docs/0031_framework_function.md"
   | "policies/docs/0032_server_version.md"
+  | "policies/docs/0033_dedicated_table.md"
+  | "policies/docs/0034_dedicated_schema.md"
   | "policies/lints/0001_unclassified_table.sql"
   | "policies/lints/0002_foreign_owner.sql"
   | "policies/lints/0003_tenant_column.sql"
@@ -93,6 +95,8 @@ export type SqlPath =
   | "policies/lints/0030_leakproof_function.sql"
   | "policies/lints/0031_framework_function.sql"
   | "policies/lints/0032_server_version.sql"
+  | "policies/lints/0033_dedicated_table.sql"
+  | "policies/lints/0034_dedicated_schema.sql"
   | "policies/tenant_table.sql"
   | "policies/tenant_tables.sql";
 
@@ -1257,6 +1261,19 @@ tenant_tables as (
     on a.attrelid = r.oid and a.attname = coalesce(d.tenant_column, 'tenant_id') and not a.attisdropped
   where r.kind in ('r', 'p') and (r.schema = any ($1::text[]) or r.schema = 'rowhouse')
 ),
+-- Schemas of one tenant each, the role that may reach each, and their tables.
+dedicated_schemas as (
+  select s.oid, s.name, pg_catalog.right(s.name, 32)::uuid as tenant,
+    pg_catalog.replace('rowhouse_tenant', '_tenant', '') || '_' || s.name as role
+  from schemas s
+  where s.name ~ '^t_[0-9a-f]{32}$'
+),
+dedicated_tables as (
+  select r.*, d.tenant, d.role
+  from relations r
+  join dedicated_schemas d on d.name = r.schema
+  where r.kind in ('r', 'p') and not r.is_partition
+),
 functions as (
   select p.oid, s.name as schema, p.proname::text as name, p.proowner as owner, p.prosecdef as is_definer,
     p.provolatile as volatility, p.proleakproof as is_leakproof, p.proisstrict as is_strict, p.proconfig as settings,
@@ -2042,6 +2059,50 @@ Install the latest minor release of the series; it needs no dump and restore.
 show server_version;   -- 15.2
 \`\`\`
 `,
+"policies/docs/0033_dedicated_table.md": `# 0033_dedicated_table
+
+**Level:** error
+
+## What
+
+A table in a tenant's own schema (\`t_…\`) has no \`tenant_id\`, or no check that holds every row to that tenant.
+
+## Why it leaks
+
+There is no row-level security in such a schema, so that every index can be used. The check is what keeps another tenant's row out, whoever writes it.
+
+## How to fix
+
+Run \`rowhouse migrate\`: it puts \`policies/dedicated_table.sql\` on every table of a dedicated schema. A table that belongs to nobody goes to schema \`global\`.
+
+## Example
+
+\`\`\`sql
+alter table t_0123456789abcdef0123456789abcdef.orders drop constraint tenant_id_is_own;
+\`\`\`
+`,
+"policies/docs/0034_dedicated_schema.md": `# 0034_dedicated_schema
+
+**Level:** error
+
+## What
+
+A role other than the tenant's may use a tenant's own schema, the schema does not belong to the owner role, or the tenant's role is missing.
+
+## Why it leaks
+
+The schema is the wall: who may use it needs only a grant on a table to read a tenant's rows, and who owns it needs none.
+
+## How to fix
+
+Take the right away with the statement that the finding names. Grants on a tenant's schema are \`rowhouse migrate\`'s to give.
+
+## Example
+
+\`\`\`sql
+grant usage on schema t_0123456789abcdef0123456789abcdef to rowhouse_app;
+\`\`\`
+`,
 "policies/lints/0001_unclassified_table.sql": `-- Every table is a tenant's or global; what is neither carries no wall that anybody could check.
 select
   '0001_unclassified_table' as rule,
@@ -2071,6 +2132,7 @@ cross join lateral (
 ) as tenant
 where r.kind in ('r', 'p', 'f', 'm')
   and not exists (select from tenant_tables t where t.oid = r.oid)
+  and not exists (select from dedicated_tables t where t.oid = r.oid)
   -- A partition elsewhere is its parent's affair, unless it is foreign: then its rows have no wall where they are.
   and not (r.is_partition and r.kind <> 'f')
   and not (r.schema = 'global' and r.kind <> 'f' and not has_tenant)
@@ -2250,9 +2312,12 @@ select
   'Run \`rowhouse init-database\`, and take the attribute away with \`alter role\`.' as remediation,
   pg_catalog.format('0009_role_attributes:%s', expected.name) as key
 from (
-  values ('rowhouse_owner', true), ('rowhouse_app', true), ('rowhouse_worker', true), ('rowhouse_queue', false),
+  select name, false, true from dedicated_roles
+  union all
+  select name, may_login, false from (values ('rowhouse_owner', true), ('rowhouse_app', true), ('rowhouse_worker', true), ('rowhouse_queue', false),
     ('rowhouse_tenant', false)
-) as expected (name, may_login)
+  ) as framework (name, may_login)
+) as expected (name, may_login, may_inherit)
 left join pg_catalog.pg_roles r on r.rolname = expected.name
 cross join lateral pg_catalog.concat_ws(
   ', ',
@@ -2262,7 +2327,7 @@ cross join lateral pg_catalog.concat_ws(
   case when r.rolcreaterole then 'has CREATEROLE' end,
   case when r.rolcreatedb then 'has CREATEDB' end,
   case when r.rolreplication then 'has REPLICATION' end,
-  case when r.rolinherit then 'has INHERIT' end,
+  case when r.rolinherit and not expected.may_inherit then 'has INHERIT' end,
   case when r.rolcanlogin and not expected.may_login then 'may log in' end
 ) as problems
 where problems <> ''
@@ -2282,7 +2347,8 @@ join pg_catalog.pg_shdepend d
 cross join lateral pg_catalog.pg_identify_object(d.classid, d.objid, d.objsubid) as owned
 where d.dbid in (0, (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()))
 `,
-"policies/lints/0011_role_membership.sql": `-- A member can become the role with SET ROLE, inherited or not. The roles that serve are members of nothing.
+"policies/lints/0011_role_membership.sql": `-- A member can become the role with SET ROLE, inherited or not. The roles that serve are members of nothing, but for this:
+-- the application may become a dedicated tenant's role, which itself has what all such roles have in common.
 select
   '0011_role_membership' as rule,
   'error' as level,
@@ -2291,7 +2357,7 @@ select
   pg_catalog.format(
     'Role "%s" is a member of "%s"%s.', member.rolname, granted.rolname,
     -- INHERIT is the membership's own from PostgreSQL 16 on, and the member's before.
-    case when coalesce((pg_catalog.to_jsonb(m) ->> 'inherit_option')::boolean, member.rolinherit)
+    case when option.inherits
       then ' and holds its rights without asking (INHERIT)' else '' end
   ) as detail,
   pg_catalog.format('Run \`revoke %I from %I\`.', granted.rolname, member.rolname) as remediation,
@@ -2299,7 +2365,18 @@ select
 from pg_catalog.pg_auth_members m
 join pg_catalog.pg_roles member on member.oid = m.member
 join pg_catalog.pg_roles granted on granted.oid = m.roleid
-where member.rolname in ('rowhouse_app', 'rowhouse_worker', 'rowhouse_queue')
+cross join lateral (
+  select coalesce((pg_catalog.to_jsonb(m) ->> 'inherit_option')::boolean, member.rolinherit) as inherits
+) as option
+where (
+    member.rolname in ('rowhouse_app', 'rowhouse_worker', 'rowhouse_queue', 'rowhouse_tenant')
+    or exists (select from dedicated_roles d where d.oid = member.oid)
+  )
+  and not (granted.rolname = 'rowhouse_tenant' and exists (select from dedicated_roles d where d.oid = member.oid))
+  and not (
+    member.rolname = 'rowhouse_app' and not option.inherits
+    and exists (select from dedicated_roles d where d.oid = granted.oid)
+  )
 `,
 "policies/lints/0012_preset_tenant.sql": `-- A tenant that is set for a role, a database or the server is there before anybody has entered.
 select
@@ -2345,11 +2422,14 @@ from (
   cross join pg_catalog.aclexplode(r.acl) as a
   join serving_roles s on s.oid = a.grantee
   left join tenant_tables t on t.oid = r.oid
+  left join dedicated_schemas d on d.name = r.schema
   where not (
-      s.name in ('rowhouse_app', 'rowhouse_tenant') and not a.is_grantable and a.privilege_type = any (
+      (s.name in ('rowhouse_app', 'rowhouse_tenant') or coalesce(s.name = d.role, false)) and not a.is_grantable and a.privilege_type = any (
         case
           -- A dedicated tenant's role has no business in the shared tables.
+          when d.role is not null and s.name <> d.role then array[]::text[]
           when s.name = 'rowhouse_tenant' and r.schema not in ('rowhouse', 'global') then array[]::text[]
+          when d.role is not null and r.kind <> 'S' then array['SELECT', 'INSERT', 'UPDATE', 'DELETE']
           when t.oid is not null then t.app_may
           when r.kind = 'S' then array['USAGE']
           when r.schema = 'global' then array['SELECT']
@@ -2767,6 +2847,57 @@ from (
 ) as hole (cve, level, what, major, fixed_minor)
 cross join (select pg_catalog.current_setting('server_version_num')::integer) as server (version)
 where server.version / 10000 = hole.major and server.version % 10000 < hole.fixed_minor
+`,
+"policies/lints/0033_dedicated_table.sql": `-- A table in a tenant's own schema has no row-level security: that all its rows are that tenant's, a check says.
+select
+  '0033_dedicated_table' as rule,
+  'error' as level,
+  t.schema,
+  t.name as object,
+  pg_catalog.format('The table %s is in the schema of tenant %s, but %s.', t.label, t.tenant, problem) as detail,
+  'Run \`rowhouse migrate\`, which secures every table of a dedicated schema again; give one without tenant_id to schema global.'
+    as remediation,
+  pg_catalog.format('0033_dedicated_table:%s.%s', t.schema, t.name) as key
+from dedicated_tables t
+cross join lateral (
+  select case
+    when not exists (
+      select from pg_catalog.pg_attribute a
+      where a.attrelid = t.oid and a.attname = 'tenant_id' and not a.attisdropped
+    ) then 'it has no column tenant_id'
+    when not exists (
+      select from pg_catalog.pg_constraint k
+      where k.conrelid = t.oid and k.conname = 'tenant_id_is_own' and k.convalidated
+        and pg_catalog.pg_get_constraintdef(k.oid) = pg_catalog.format('CHECK ((tenant_id = %L::uuid))', t.tenant)
+    ) then 'no check holds its rows to that tenant'
+  end
+) as found (problem)
+where problem is not null
+`,
+"policies/lints/0034_dedicated_schema.sql": `-- A tenant's own schema is the owner's, and one role may look into it: the tenant's.
+select
+  '0034_dedicated_schema' as rule,
+  'error' as level,
+  d.name as schema,
+  null as object,
+  pg_catalog.format('The schema %s %s.', d.name, problem) as detail,
+  remedy as remediation,
+  pg_catalog.format('0034_dedicated_schema:%s:%s', d.name, who) as key
+from dedicated_schemas d
+join pg_catalog.pg_namespace n on n.oid = d.oid
+cross join lateral (
+  select s.name, 'can be used by ' || s.name, pg_catalog.format('Run \`revoke usage on schema %I from %s\`.', d.name, s.name)
+  from pg_catalog.aclexplode(n.nspacl) a
+  join serving_roles s on s.oid = a.grantee
+  where a.privilege_type = 'USAGE' and s.name <> d.role
+  union all
+  select 'owner', 'belongs to ' || o.rolname, pg_catalog.format('Run \`alter schema %I owner to rowhouse_owner\`.', d.name)
+  from pg_catalog.pg_roles o
+  where o.oid = n.nspowner and o.rolname <> 'rowhouse_owner'
+  union all
+  select 'role', 'has no role ' || d.role, 'Provision the tenant again: \`rowhouse tenant move\`.'
+  where pg_catalog.to_regrole(d.role) is null
+) as found (who, problem, remedy)
 `,
 "policies/tenant_table.sql": `-- The one template of a tenant table's wall, rendered for each table by \`rowhouse migrate\` with its qualified,
 -- quoted name in place of the braces. Policies are split by role; no setting that a session can set may widen what it sees.

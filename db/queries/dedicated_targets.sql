@@ -47,7 +47,7 @@ insecure as (
         and pg_catalog.pg_get_constraintdef(k.oid) = pg_catalog.format('CHECK ((tenant_id = %L::uuid))', t.tenant)
     )
     or (
-      select pg_catalog.string_agg(e.privilege_type || case when e.is_grantable then '*' else '' end, ' ' order by 1)
+      select pg_catalog.string_agg(e.privilege_type || case when e.is_grantable then '*' else '' end, ' ' order by e.privilege_type)
       from pg_catalog.aclexplode(t.acl) e where e.grantee = t.role
     ) is distinct from 'DELETE INSERT SELECT UPDATE'
     or exists (
@@ -69,6 +69,7 @@ insecure as (
   )
 )
 select t.target, t.tenant, coalesce(p.ids, '{}') as pending,
+  exists (select from rowhouse.migrations m where m.target = t.target and m.state = 'failed') as "hasFailed",
   coalesce(
     (select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('kind', i.kind, 'name', i.name) order by i.kind, i.name)
      from insecure i where i.target = t.target), '[]') as insecure

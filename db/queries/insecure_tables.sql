@@ -42,7 +42,7 @@ reasons as (
   select t.oid, 'the grants of rowhouse_app are different'
   from tenant_tables t
   where (
-    select pg_catalog.string_agg(a.privilege_type || case when a.is_grantable then '*' else '' end, ' ' order by 1)
+    select pg_catalog.string_agg(a.privilege_type || case when a.is_grantable then '*' else '' end, ' ' order by a.privilege_type)
     from (select distinct e.privilege_type, e.is_grantable
       from pg_catalog.aclexplode(t.acl) e where e.grantee = pg_catalog.to_regrole('rowhouse_app')) a
   ) is distinct from case when t.relispartition then null else 'DELETE INSERT SELECT UPDATE' end

@@ -1,11 +1,12 @@
 import { basename, resolve } from "node:path";
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { readConfig, requireUrl, tryDatabaseUrl } from "../config.ts";
 import { ConfigInvalid } from "../errors.ts";
 import { initDatabase } from "../migrations/init-database.ts";
-import { migrate } from "../migrations/migrate.ts";
-import { print } from "./output.ts";
-import { withServers } from "./with-servers.ts";
+import { migrate, type MigrationReport } from "../migrations/migrate.ts";
+import { migrationStatus, type TargetStatus } from "../migrations/migration-status.ts";
+import { print, table } from "./output.ts";
+import { withOwner, withServers } from "./with-servers.ts";
 
 export function addProvisioning(program: Command): void {
   program
@@ -37,31 +38,88 @@ export function addProvisioning(program: Command): void {
       );
     });
 
-  program
-    .command("migrate")
+  addMigrateOptions(program.command("migrate"))
     .description(
       "apply the framework's migrations and those of the folders, then put the wall around every tenant table",
     )
-    .argument("[folders...]", "folders of drizzle-kit; a folder's name, or NAME=PATH, is kept in the ledger")
-    .option("--json", "print JSON")
     .addHelpText("after", "\nExample:\n  rowhouse migrate shop=./migrations")
-    .action((folders: string[], { json }: { json?: boolean }) =>
-      withServers(async ({ config: { rolePrefix }, servers }) => {
-        const report = await migrate({
-          ownerUrl: requireUrl(servers.urls, "owner"),
-          rolePrefix,
-          folders: folders.map(toFolder),
-        });
-        print(report, json, () =>
-          [
-            ...report.applied.map((id) => `applied ${id}`),
-            ...report.secured.map((name) => `secured ${name}`),
-            report.applied.length + report.secured.length === 0 ? "nothing to do" : "done",
-          ].join("\n"),
-        );
+    .action((folders: string[], options: MigrateFlags) => runMigrations(folders, options));
+
+  const migrations = program.command("migrations").description("migrate many schemas: status, up, resume, retry");
+  for (const [name, only, description] of [
+    ["up", undefined, "the same as `rowhouse migrate`"],
+    ["resume", "untried", "go on with the schemas that have not failed"],
+    ["retry", "failed", "try the schemas again that have failed"],
+  ] as const) {
+    addMigrateOptions(migrations.command(name))
+      .description(description)
+      .addHelpText("after", `\nExample:\n  rowhouse migrations ${name} shop=./migrations`)
+      .action((folders: string[], options: MigrateFlags) => runMigrations(folders, options, only));
+  }
+  migrations
+    .command("status")
+    .description("how far each schema is; exits with 1 unless all are current")
+    .argument("[folders...]", FOLDERS)
+    .option("--json", "print JSON")
+    .addHelpText("after", "\nExample:\n  rowhouse migrations status shop=./migrations")
+    .action((folders: string[], { json }: MigrateFlags) =>
+      withOwner(async (owner) => {
+        const status = await migrationStatus(owner, folders.map(toFolder));
+        print(status, json, () => showStatus(status));
+        if (status.some(({ state }) => state !== "current")) process.exitCode = 1;
       }),
     );
 }
+
+interface MigrateFlags {
+  readonly json?: boolean;
+  readonly parallel?: number;
+  readonly keepGoing?: boolean;
+}
+
+const FOLDERS = "folders of drizzle-kit; a folder's name, or NAME=PATH, is kept in the ledger";
+
+const addMigrateOptions = (command: Command): Command =>
+  command
+    .argument("[folders...]", FOLDERS)
+    .option("--parallel <n>", "dedicated schemas at work at the same time (default: 4)", toCount)
+    .option("--keep-going", "go on with the other dedicated schemas when one fails")
+    .option("--json", "print JSON");
+
+function toCount(text: string): number {
+  if (/^[1-9]\d?$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It must be a whole number from 1 to 99.");
+}
+
+function runMigrations(folders: string[], { json, ...flags }: MigrateFlags, only?: "failed" | "untried") {
+  return withServers(async ({ config: { rolePrefix }, servers }) => {
+    const ownerUrl = requireUrl(servers.urls, "owner");
+    const wanted = only === undefined ? {} : { only };
+    const report = await migrate({ ownerUrl, rolePrefix, folders: folders.map(toFolder), ...flags, ...wanted });
+    print(report, json, () => showReport(report));
+  });
+}
+
+function showReport({ applied, secured, dedicated }: MigrationReport): string {
+  const lines = [
+    ...applied.map((id) => `applied ${id}`),
+    ...secured.map((name) => `secured ${name}`),
+    ...dedicated.map((schema) => `${schema.target}: ${schema.applied.join(", ") || "secured"}`),
+  ];
+  return [...lines, lines.length === 0 ? "nothing to do" : "done"].join("\n");
+}
+
+const showStatus = (status: readonly TargetStatus[]): string =>
+  table(
+    ["TARGET", "STATE", "PENDING", "ATTEMPTS", "ERROR"],
+    status.map((target) => [
+      target.target,
+      target.state,
+      target.pending.length,
+      target.attempts ?? "",
+      target.error?.split("\n", 1)[0] ?? "",
+    ]),
+  );
 
 /** @returns undefined where the URL has none */
 function passwordIn(variable: string, url: string | undefined): string | undefined {
@@ -73,7 +131,8 @@ function passwordIn(variable: string, url: string | undefined): string | undefin
   }
 }
 
-function toFolder(argument: string): { source: string; path: string } {
+/** A folder of migrations as an argument names it: PATH, or NAME=PATH. */
+export function toFolder(argument: string): { source: string; path: string } {
   const at = argument.indexOf("=");
   if (at < 0) return { source: basename(resolve(argument)), path: resolve(argument) };
   return { source: argument.slice(0, at), path: resolve(argument.slice(at + 1)) };

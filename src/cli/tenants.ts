@@ -1,10 +1,44 @@
-import type { Command } from "commander";
-import { createTenant, listTenants, resumeTenant, suspendTenant, type TenantRecord } from "../lifecycle/tenants.ts";
+import { type Command, Option } from "commander";
+import { requireUrl } from "../config.ts";
+import {
+  createDedicatedTenant,
+  createTenant,
+  listTenants,
+  resumeTenant,
+  suspendTenant,
+  type TenantRecord,
+} from "../lifecycle/tenants.ts";
 import { print, table } from "./output.ts";
+import { toFolder } from "./provisioning.ts";
 import { withOwner } from "./with-servers.ts";
 
 interface Json {
   readonly json?: boolean;
+}
+
+interface CreateFlags extends Json {
+  readonly name?: string;
+  readonly placement: "shared" | "schema";
+  readonly migrations?: string[];
+}
+
+function create(slug: string, { name, placement, migrations = [], json }: CreateFlags): Promise<void> {
+  return withOwner(async (owner, { config: { rolePrefix }, servers: { urls } }) => {
+    const made =
+      placement === "shared"
+        ? await createTenant(owner, { slug, name })
+        : await createDedicatedTenant(
+            owner,
+            { slug, name },
+            {
+              adminUrl: requireUrl(urls, "admin"),
+              ownerUrl: requireUrl(urls, "owner"),
+              rolePrefix,
+              folders: migrations.map(toFolder),
+            },
+          );
+    print(made, json, () => show([made]));
+  });
 }
 
 const show = (tenants: readonly TenantRecord[]): string =>
@@ -21,14 +55,15 @@ export function addTenants(program: Command): void {
     .description("make a tenant")
     .argument("<slug>", "1 to 63 lower-case letters, digits and -")
     .option("--name <name>", "the customer's name (default: the slug)")
+    .addOption(new Option("--placement <where>", "where its rows live").choices(["shared", "schema"]).default("shared"))
+    .option("--migrations <folders...>", "for a schema of its own: the folders that `rowhouse migrate` gets")
     .option("--json", "print JSON")
-    .addHelpText("after", '\nExample:\n  rowhouse tenant create acme --name "Acme Inc."')
-    .action((slug: string, { name, json }: Json & { name?: string }) =>
-      withOwner(async (owner) => {
-        const made = await createTenant(owner, { slug, name });
-        print(made, json, () => show([made]));
-      }),
-    );
+    .addHelpText(
+      "after",
+      '\nExamples:\n  rowhouse tenant create acme --name "Acme Inc."\n' +
+        "  rowhouse tenant create globex --placement schema --migrations shop=./migrations",
+    )
+    .action((slug: string, options: CreateFlags) => create(slug, options));
 
   tenant
     .command("list")

@@ -14,6 +14,7 @@ export type SqlPath =
   | "db/queries/insecure_tables.sql"
   | "db/queries/invalid_indexes.sql"
   | "db/queries/migration_lock_holder.sql"
+  | "db/queries/migration_status.sql"
   | "db/queries/misplaced_tables.sql"
   | "db/queries/missing_grants.sql"
   | "db/queries/schema_functions.sql"
@@ -488,7 +489,7 @@ insecure as (
         and pg_catalog.pg_get_constraintdef(k.oid) = pg_catalog.format('CHECK ((tenant_id = %L::uuid))', t.tenant)
     )
     or (
-      select pg_catalog.string_agg(e.privilege_type || case when e.is_grantable then '*' else '' end, ' ' order by 1)
+      select pg_catalog.string_agg(e.privilege_type || case when e.is_grantable then '*' else '' end, ' ' order by e.privilege_type)
       from pg_catalog.aclexplode(t.acl) e where e.grantee = t.role
     ) is distinct from 'DELETE INSERT SELECT UPDATE'
     or exists (
@@ -510,6 +511,7 @@ insecure as (
   )
 )
 select t.target, t.tenant, coalesce(p.ids, '{}') as pending,
+  exists (select from rowhouse.migrations m where m.target = t.target and m.state = 'failed') as "hasFailed",
   coalesce(
     (select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('kind', i.kind, 'name', i.name) order by i.kind, i.name)
      from insecure i where i.target = t.target), '[]') as insecure
@@ -662,7 +664,7 @@ reasons as (
   select t.oid, 'the grants of rowhouse_app are different'
   from tenant_tables t
   where (
-    select pg_catalog.string_agg(a.privilege_type || case when a.is_grantable then '*' else '' end, ' ' order by 1)
+    select pg_catalog.string_agg(a.privilege_type || case when a.is_grantable then '*' else '' end, ' ' order by a.privilege_type)
     from (select distinct e.privilege_type, e.is_grantable
       from pg_catalog.aclexplode(t.acl) e where e.grantee = pg_catalog.to_regrole('rowhouse_app')) a
   ) is distinct from case when t.relispartition then null else 'DELETE INSERT SELECT UPDATE' end
@@ -710,6 +712,37 @@ where l.locktype = 'advisory'
   and l.granted
   and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
   and l.classid = $1::oid and l.objid = $2::oid and l.objsubid = 2;
+`,
+"db/queries/migration_status.sql": `-- How far each target is: one row for the shared schema and for each dedicated one.
+--   $1 text[]: ids of all migrations, in order   $2 text[]: those of the application, which dedicated schemas get
+with targets as (
+  select 'shared' as target, $1::text[] as ids
+  union all
+  select n.nspname::text, $2::text[] from pg_catalog.pg_namespace n where n.nspname ~ '^t_[0-9a-f]{32}$'
+)
+select t.target,
+  case
+    when failed.id is not null then 'failed'
+    when pending.ids is null then 'current'
+    else 'behind'
+  end as state,
+  coalesce(pending.ids, '{}') as pending,
+  failed.id as "failedMigration", failed.error, failed.attempts,
+  (select pg_catalog.max(m.applied_at) from rowhouse.migrations m where m.target = t.target) as "lastAppliedAt"
+from targets t
+cross join lateral (
+  select pg_catalog.array_agg(w.id order by w.position) as ids
+  from pg_catalog.unnest(t.ids) with ordinality as w (id, position)
+  where not exists (
+    select from rowhouse.migrations m where m.target = t.target and m.id = w.id and m.state = 'applied'
+  )
+) as pending
+left join lateral (
+  select m.id, m.error, m.attempts from rowhouse.migrations m
+  where m.target = t.target and m.state = 'failed'
+  order by m.id limit 1
+) as failed on true
+order by t.target <> 'shared', t.target;
 `,
 "db/queries/misplaced_tables.sql": `-- Tables of schema global, which every tenant reads, that have a tenant_id column.
 select pg_catalog.format('%I.%I', n.nspname, c.relname) as "table"

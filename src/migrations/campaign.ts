@@ -15,7 +15,12 @@ export interface CampaignOptions extends DedicatedOptions {
   readonly parallel: number;
   /** Go on with the other schemas when one fails. Otherwise no further one is begun. */
   readonly keepGoing: boolean;
+  /** Only the schemas that have failed before, or only those that have not. */
+  readonly only?: Only | undefined;
 }
+
+/** `failed`: schemas whose last attempt has failed. `untried`: the others. */
+export type Only = "failed" | "untried";
 
 /**
  * Brings every dedicated schema to what the code expects, several at a time. A schema that is made meanwhile is included.
@@ -40,7 +45,9 @@ export async function migrateDedicated(connection: SqlConnection, options: Campa
   }
 
   while (mayGoOn()) {
-    const queue = (await dedicatedWork(connection, options)).filter(({ target }) => !seen.has(target));
+    const queue = (await dedicatedWork(connection, options)).filter(
+      ({ target, hasFailed }) => !seen.has(target) && isWanted(hasFailed, options.only),
+    );
     if (queue.length === 0) break;
     for (const { target } of queue) seen.add(target);
     await Promise.all(Array.from({ length: options.parallel }, () => worker(queue)));
@@ -48,6 +55,9 @@ export async function migrateDedicated(connection: SqlConnection, options: Campa
   if (failures.size > 0) throw campaignFailed(failures, reports, await dedicatedWork(connection, options));
   return reports.sort((left, right) => (left.target < right.target ? -1 : 1));
 }
+
+const isWanted = (hasFailed: boolean, only: Only | undefined): boolean =>
+  only === undefined || hasFailed === (only === "failed");
 
 function campaignFailed(
   failures: ReadonlyMap<string, unknown>,

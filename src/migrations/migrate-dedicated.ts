@@ -18,6 +18,8 @@ export interface DedicatedWork {
   readonly tenant: string;
   /** Ids of migrations that are not applied there, in order. */
   readonly pending: readonly string[];
+  /** True when the last attempt there has failed. */
+  readonly hasFailed: boolean;
   readonly insecure: readonly { readonly kind: "schema" | "table" | "sequence"; readonly name: string }[];
 }
 

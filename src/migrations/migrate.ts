@@ -4,7 +4,7 @@ import { ConfigInvalid, MigrationInvalid } from "../errors.ts";
 import { applyMigration } from "./apply-migration.ts";
 import { DDL_LOCK_TRIES, resetSession } from "./ddl-session.ts";
 import { createLedger, pendingMigrations } from "./ledger.ts";
-import { migrateDedicated, type TargetReport } from "./campaign.ts";
+import { migrateDedicated, type Only, type TargetReport } from "./campaign.ts";
 import { frameworkMigrations, readMigrations, type MigrationFolder } from "./migration-files.ts";
 import { migrateSchema } from "./migrate-dedicated.ts";
 import { takeMigrationLock } from "./migration-lock.ts";
@@ -24,6 +24,8 @@ export interface MigrateOptions {
   readonly parallel?: number;
   /** Go on with the other dedicated schemas when one fails. @defaultValue false: no further one is begun */
   readonly keepGoing?: boolean;
+  /** Only the dedicated schemas that have failed before, or only those that have not. @defaultValue all of them */
+  readonly only?: Only;
   /** @defaultValue 40 tries of a file, or of securing a table, that waits a second for a lock each time */
   readonly lockTries?: number;
 }
@@ -47,7 +49,7 @@ export interface MigrationReport {
  */
 export async function migrate(options: MigrateOptions): Promise<MigrationReport> {
   const { ownerUrl, rolePrefix, folders, lockWait = 60_000, lockTries = DDL_LOCK_TRIES } = options;
-  const { parallel = 4, keepGoing = false } = options;
+  const { parallel = 4, keepGoing = false, only } = options;
   const own = (await Promise.all(folders.map(readMigrations))).flat();
   const migrations = [...frameworkMigrations(), ...own];
   const sources = sourcesOf(folders);
@@ -66,7 +68,7 @@ export async function migrate(options: MigrateOptions): Promise<MigrationReport>
   await resetSession(connection);
   const secured = await withBlockers(lock.connection, pid, () => secureTables(connection, { rolePrefix, lockTries }));
   const dedicated = await migrateDedicated(connection, {
-    ...{ ownerUrl, rolePrefix, lockWait, lockTries, parallel, keepGoing },
+    ...{ ownerUrl, rolePrefix, lockWait, lockTries, parallel, keepGoing, only },
     migrations: own,
     sources: folders.map(({ source }) => source),
   });

@@ -55,7 +55,7 @@ export function dropWhenFinished(databases: readonly string[], roles: readonly s
 }
 
 export const rolesOf = (prefix: string): string[] =>
-  ["app", "worker", "owner", "queue"].map((kind) => `${prefix}_${kind}`);
+  ["app", "worker", "owner", "queue", "tenant"].map((kind) => `${prefix}_${kind}`);
 
 export interface Scratch extends AsyncDisposable {
   readonly name: string;

@@ -48,12 +48,16 @@ export type { Placement, TenantDb, TransactionOptions } from "./database/types.t
 export { openServers, type Servers } from "./database/servers.ts";
 export { initDatabase, type InitDatabaseOptions } from "./migrations/init-database.ts";
 export { migrate, type MigrateOptions, type MigrationReport } from "./migrations/migrate.ts";
+export type { Only as MigrateOnly, TargetReport } from "./migrations/campaign.ts";
+export { migrationStatus, type TargetStatus } from "./migrations/migration-status.ts";
 export type { MigrationFolder } from "./migrations/migration-files.ts";
 
 export { prepareDatabase, type PrepareOptions } from "./lifecycle/prepare-database.ts";
 
 // Tenants, as operators handle them
+export type { ProvisionOptions } from "./lifecycle/provision-schema.ts";
 export {
+  createDedicatedTenant,
   createTenant,
   findTenant,
   listTenants,

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import { createKeyUsage } from "./auth/key-usage.ts";
 import type { Config } from "./config.ts";
 import { createDatabase } from "./database/database.ts";
-import type { TenantDb } from "./database/types.ts";
+import type { Database, TenantDb } from "./database/types.ts";
 import { TenantRequired } from "./errors.ts";
 import { type Application, createApp, type Middleware } from "./http/app.ts";
 import type { Feature } from "./http/feature.ts";
@@ -12,7 +12,7 @@ import type { RouteDefinition } from "./http/route-types.ts";
 import { listen, type RunningServer } from "./http/server.ts";
 import { tenant as tenantMiddleware } from "./http/tenant.ts";
 import type { MigrationFolder } from "./migrations/migration-files.ts";
-import { assertSchemaCurrent, expectedSchema } from "./migrations/schema-state.ts";
+import { assertSchemaCurrent, createTargetCheck, expectedSchema } from "./migrations/schema-state.ts";
 import { describeTable } from "./tables/describe-table.ts";
 import { createTenantContext, type TenantContext } from "./tenancy/context.ts";
 import { createRegistry } from "./tenancy/registry.ts";
@@ -89,12 +89,14 @@ export async function createRowhouse(options: RowhouseOptions): Promise<Rowhouse
   // Drizzle builds tables lazily: a mistake in one should stop the process, not the first request.
   for (const feature of features) Object.values(feature.tables).forEach(describeTable);
 
-  const database = createDatabase({
+  const expected = await expectedSchema(migrations);
+  const database: Database = createDatabase({
     url,
     poolSize,
     tenantLimit,
     preparedStatements,
     applicationName: "rowhouse",
+    admit: createTargetCheck(() => database, expected),
     onError,
   });
   try {
@@ -103,14 +105,13 @@ export async function createRowhouse(options: RowhouseOptions): Promise<Rowhouse
     await database.close();
     throw error;
   }
-  const expected = await expectedSchema(migrations);
   const context = createTenantContext();
   const registry = createRegistry(database);
   const keyUsage = createKeyUsage(database, onError);
   const withTenant = createWithTenant(database, registry, context);
   const resolveTenant = createTenantResolution(resolvers, registry);
   const tenant = tenantMiddleware({ database, resolveTenant, context, keyUsage, log });
-  const ready = () => assertSchemaCurrent(database, expected);
+  const ready = () => assertSchemaCurrent(database, expected.shared);
 
   let server: RunningServer | undefined;
   const stopping = new AbortController();

@@ -9,7 +9,7 @@ import { fromDatabaseError, isConnectionGone } from "./sql-state.ts";
 import { createStatementNames } from "./statement-names.ts";
 import { createTenantLimit } from "./tenant-limit.ts";
 import { openTenantTransaction, type TransactionDeps } from "./tenant-transaction.ts";
-import type { Database } from "./types.ts";
+import type { Database, TenantRef } from "./types.ts";
 
 export interface DatabaseOptions {
   /** The app role's connection URL. */
@@ -23,6 +23,8 @@ export interface DatabaseOptions {
   readonly applicationName: string;
   /** How long the server may say nothing while somebody waits for it, in milliseconds. @defaultValue 60,000 */
   readonly silenceTimeout?: number;
+  /** Rejects for a tenant whose schema is older than the code. @defaultValue nobody is refused */
+  readonly admit?: (tenant: TenantRef) => Promise<void> | undefined;
   /** Told of errors that nobody awaits: broken idle connections, failed afterCommit hooks. */
   readonly onError: (error: unknown) => void;
 }
@@ -38,6 +40,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     limit: createTenantLimit(options.tenantLimit),
     savepoints: new AsyncLocalStorage<Scope>(),
     drizzle: createDrizzleFactory(),
+    admit: options.admit ?? (() => undefined),
     onStaleTenant: (tenantId) => staleListeners.forEach((listener) => listener(tenantId)),
     onError: options.onError,
   };

@@ -11,6 +11,11 @@ export interface FlightDeps {
   readonly pool: Pool;
   readonly limit: TenantLimit;
   readonly names: StatementNames;
+  /**
+   * Asked before a transaction takes its place: refuses a tenant whose schema is older than the code, by rejecting.
+   * Undefined where there is nothing to wait for.
+   */
+  readonly admit: (tenant: TenantRef) => Promise<void> | undefined;
   /** Told of a tenant that `enter()` refused as suspended, moved or gone: whoever remembers it has to look again. */
   readonly onStaleTenant: (tenantId: string) => void;
 }
@@ -53,7 +58,7 @@ export const statementKey = (tenant: TenantRef): string => (tenant.placement ===
  *
  * @param isWanted asked again once the connection is there: the caller may have given up meanwhile
  * @throws what `enter()` refuses (TenantNotFound, TenantSuspended, PlacementChanged, TenantBusy), PoolExhausted,
- *   DatabaseUnavailable, ConnectionLost; the connection and the place are given back then
+ *   DatabaseUnavailable, ConnectionLost, and what `admit` rejects with; the connection and the place are given back then
  */
 export async function takeOff(
   deps: FlightDeps,
@@ -62,6 +67,8 @@ export async function takeOff(
   first: SqlStatement,
   isWanted: () => boolean,
 ): Promise<Flight> {
+  const admission = deps.admit(tenant);
+  if (admission) await admission;
   const leave = deps.limit.tryEnter(tenant.id) ?? (await deps.limit.enter(tenant.id));
   try {
     const flight =

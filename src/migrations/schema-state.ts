@@ -1,15 +1,17 @@
 import { serverErrorOf } from "../database/server-error.ts";
-import type { Database } from "../database/types.ts";
+import { tenantSchema } from "../database/role-names.ts";
+import type { Database, TenantRef } from "../database/types.ts";
 import { SchemaOutdated } from "../errors.ts";
 import { frameworkMigrations, readMigrations, type MigrationFolder } from "./migration-files.ts";
 
 /**
- * What this code expects of a database: the ids of the framework's migrations and of those in the application's folders.
+ * What this code expects of a database: ids of the migrations of the shared schema, the framework's among them, and of a
+ * dedicated schema, which gets the application's only.
  * @throws MigrationInvalid when a folder cannot be read
  */
-export async function expectedSchema(folders: readonly MigrationFolder[]): Promise<string[]> {
-  const migrations = [...frameworkMigrations(), ...(await Promise.all(folders.map(readMigrations))).flat()];
-  return migrations.map((migration) => migration.id);
+export async function expectedSchema(folders: readonly MigrationFolder[]) {
+  const dedicated = (await Promise.all(folders.map(readMigrations))).flat().map(({ id }) => id);
+  return { shared: [...frameworkMigrations().map(({ id }) => id), ...dedicated], dedicated };
 }
 
 /**
@@ -17,22 +19,45 @@ export async function expectedSchema(folders: readonly MigrationFolder[]): Promi
  * release goes on serving on a newer schema.
  *
  * @param expected from {@link expectedSchema}
+ * @param target `shared`, or the name of a dedicated schema
  * @throws SchemaOutdated naming the missing ones
  */
 export async function assertSchemaCurrent(
   database: Pick<Database, "lookup">,
   expected: readonly string[],
+  target = "shared",
 ): Promise<void> {
-  const missing = await missingMigrations(database, expected);
+  const missing = await missingMigrations(database, expected, target);
   if (missing.length === 0) return;
+  const which = target === "shared" ? "The database's schema" : `The tenant's schema ${target}`;
   throw new SchemaOutdated(
-    `The database's schema is older than this code: ${missing.join(", ")} not applied. Run \`rowhouse migrate\`.`,
+    `${which} is older than this code: ${missing.join(", ")} not applied. Run \`rowhouse migrate\`.`,
   );
 }
 
-async function missingMigrations(database: Pick<Database, "lookup">, expected: readonly string[]) {
+/**
+ * Makes the check that a tenant passes before its transaction begins: the place where it lives must be at the code's
+ * version. A place that is, is not asked about again, since migrations only go forward.
+ *
+ * @param expected ids of all migrations, and of those that dedicated schemas get
+ * @returns a function that rejects with SchemaOutdated, or has nothing to wait for
+ */
+export function createTargetCheck(
+  database: () => Pick<Database, "lookup">,
+  expected: { readonly shared: readonly string[]; readonly dedicated: readonly string[] },
+): (tenant: TenantRef) => Promise<void> | undefined {
+  const current = new Set<string>();
+  return function assertTargetCurrent({ id, placement }) {
+    const target = placement === "schema" ? tenantSchema(id) : "shared";
+    if (current.has(target)) return undefined;
+    const ids = placement === "schema" ? expected.dedicated : expected.shared;
+    return assertSchemaCurrent(database(), ids, target).then(() => void current.add(target));
+  };
+}
+
+async function missingMigrations(database: Pick<Database, "lookup">, expected: readonly string[], target: string) {
   try {
-    const row = await database.lookup<{ missing: string[] | null }>("missing_migrations", [expected, "shared"]);
+    const row = await database.lookup<{ missing: string[] | null }>("missing_migrations", [expected, target]);
     return row?.missing ?? [];
   } catch (error) {
     // No such function, no such schema, or no right to use it yet: nothing was ever migrated.

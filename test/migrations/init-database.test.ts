@@ -32,6 +32,7 @@ const EXPECTED_ROLES = [
   { role: "app", login: true, inherit: false, dangerous: false },
   { role: "owner", login: true, inherit: false, dangerous: false },
   { role: "queue", login: false, inherit: false, dangerous: false },
+  { role: "tenant", login: false, inherit: false, dangerous: false },
   { role: "worker", login: true, inherit: false, dangerous: false },
 ];
 

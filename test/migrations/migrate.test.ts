@@ -19,8 +19,9 @@ describe("migrate", () => {
     expect(first).toEqual({
       applied: [...FRAMEWORK, "app/0001_orders.sql", "app/0002_status.sql"],
       secured: ["public.orders"],
+      dedicated: [],
     });
-    expect(await scratch.migrate(files)).toEqual({ applied: [], secured: [] });
+    expect(await scratch.migrate(files)).toEqual({ applied: [], secured: [], dedicated: [] });
     expect(
       await scratch.as(
         "superuser",

@@ -27,7 +27,7 @@ describe("the schema's state", () => {
   it("is known to the application, which cannot read the ledger", async () => {
     const scratch = await createScratch();
     const files = { "0001_a.sql": "create table a (b int)", "0002_c.sql": "create table c (d int)" };
-    const expected = await expectedSchema([{ source: "app", path: await folderOf(files) }]);
+    const { shared: expected } = await expectedSchema([{ source: "app", path: await folderOf(files) }]);
     expect(expected).toEqual([...FRAMEWORK, "app/0001_a.sql", "app/0002_c.sql"]);
     const database = openAsApp(scratch);
 
@@ -54,14 +54,14 @@ describe("the schema's state", () => {
   it("is current for an older release on a newer schema", async () => {
     const scratch = await createScratch();
     await scratch.migrate({ "0001_a.sql": "create table a (b int)" });
-    await assertSchemaCurrent(openAsApp(scratch), await expectedSchema([]));
+    await assertSchemaCurrent(openAsApp(scratch), (await expectedSchema([])).shared);
   });
 
   it("is not current while a file without a transaction is half-way", async () => {
     const scratch = await createScratch();
     const files = { "0001_a.sql": "-- rowhouse: no transaction\ncreate table a (b int); nonsense" };
     await caught(scratch.migrate(files));
-    const expected = await expectedSchema([{ source: "app", path: await folderOf(files) }]);
+    const { shared: expected } = await expectedSchema([{ source: "app", path: await folderOf(files) }]);
     expect((await caught(assertSchemaCurrent(openAsApp(scratch), expected))).message).toContain(
       "app/0001_a.sql not applied",
     );

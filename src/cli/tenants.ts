@@ -60,7 +60,7 @@ export function addTenants(program: Command): void {
     .option("--json", "print JSON")
     .addHelpText(
       "after",
-      '\nExamples:\n  rowhouse tenant create acme --name "Acme Inc."\n' +
+      '\nExample:\n  rowhouse tenant create acme --name "Acme Inc."\n' +
         "  rowhouse tenant create globex --placement schema --migrations shop=./migrations",
     )
     .action((slug: string, options: CreateFlags) => create(slug, options));

@@ -81,6 +81,33 @@ describe("rowhouse", () => {
     expect(zeroCount.stdout).toContain("UNPROVEN");
   });
 
+  it("makes a tenant with a schema of its own, and says how far each schema is", async () => {
+    const folder = `test=${path.join(ROOT, "test/fixtures/migrations")}`;
+    const create = ["tenant", "create", "initech", "--placement", "schema", "--migrations", folder, "--json"];
+    expect(await rowhouse(create)).toMatchObject({ code: 1, stderr: expect.stringContaining("ADMIN_DATABASE_URL") });
+    const created = await rowhouse(create, { ADMIN_DATABASE_URL: server.provisionerUrl });
+    expect(created).toMatchObject({ code: 0, stderr: "" });
+    const { id } = JSON.parse(created.stdout) as { id: string };
+    const schema = `t_${id.replaceAll("-", "")}`;
+    const status = await rowhouse(["migrations", "status", folder]);
+    expect(status.code).toBe(0);
+    expect(status.stdout).toMatch(new RegExp(`^TARGET[^]*\nshared +current +0[^]*\n${schema} +current +0`));
+    await server.asOwner(
+      "update rowhouse.migrations set state = 'failed', error = 'no luck', applied_at = null, statements_done = 0 where target = $1",
+      [schema],
+    );
+    const behind = await rowhouse(["migrations", "status", folder]);
+    expect(behind.code).toBe(1);
+    expect(behind.stdout).toMatch(new RegExp(`${schema} +failed +1 +1 +no luck`));
+    expect((await rowhouse(["migrations", "resume", folder])).stdout).toBe("nothing to do\n");
+    await server.asOwner(`drop schema ${schema} cascade; create schema ${schema}`);
+    const retried = await rowhouse(["migrations", "retry", folder, "--parallel", "1"]);
+    expect(retried.stderr).toBe("");
+    expect(retried).toMatchObject({ code: 0, stdout: `${schema}: test/0001_notes.sql\ndone\n` });
+    expect((await rowhouse(["migrations", "up", folder])).stdout).toBe("nothing to do\n");
+    expect(await rowhouse(["migrations", "up", "--parallel", "0"])).toMatchObject({ code: 2 });
+  });
+
   it("takes a folder of migrations whose path holds a =", async () => {
     const directory = await mkdtemp(path.join(tmpdir(), "rowhouse-cli-"));
     try {
@@ -213,11 +240,11 @@ describe("rowhouse", () => {
 
   it("has an example in every command's help, and lists in docs/cli.md the commands that there are", async () => {
     const commands: string[] = [];
-    for (const group of [[], ["tenant"], ["key"]]) {
+    for (const group of [[], ["tenant"], ["key"], ["migrations"]]) {
       const { stdout } = await rowhouse([...group, "--help"]);
       const listed = stdout.slice(stdout.indexOf("Commands:")).matchAll(/^ {2}([a-z][a-z-]+)/gm);
       for (const [, name = ""] of listed) {
-        if (!["help", "tenant", "key"].includes(name)) commands.push([...group, name].join(" "));
+        if (!["help", "tenant", "key", "migrations"].includes(name)) commands.push([...group, name].join(" "));
       }
     }
     const helps = await Promise.all(commands.map((command) => rowhouse([...command.split(" "), "--help"])));

@@ -60,14 +60,16 @@ export function sendReply(request: Request, response: Response, result: unknown)
     return;
   }
   const text = toJson(reply.body);
-  if (isRead(request) && response.getHeader("ETag") === undefined) response.setHeader("ETag", weakTag(text));
-  // Tells whether the client has this answer already: it compares with the headers that are set on the response.
-  if (isRead(request) && request.fresh) {
-    response.statusCode = 304;
-    response.end();
-    return;
+  if (reply.status === 200 && isRead(request)) {
+    if (!response.hasHeader("ETag")) response.setHeader("ETag", weakTag(text));
+    // Tells whether the client has this answer already: it compares with the headers that are set on the response.
+    if (request.fresh) {
+      response.statusCode = 304;
+      response.end();
+      return;
+    }
   }
-  response.setHeader("Content-Type", "application/json; charset=utf-8");
+  if (!response.hasHeader("Content-Type")) response.setHeader("Content-Type", "application/json; charset=utf-8");
   response.setHeader("Content-Length", Buffer.byteLength(text));
   response.end(text);
 }
@@ -88,10 +90,11 @@ function toJson(body: unknown): string {
 /** Deeper than this nothing is looked at: a cycle ends here, and JSON.stringify() says so. */
 const DEPTH = 20;
 
-/** True when neither a bigint nor bytes are in the value. */
+/** True when neither a bigint nor bytes are in the value, nor may come out of a `toJSON()` of its own. */
 function isPlain(value: unknown, depth: number): boolean {
   if (typeof value !== "object" || value === null) return typeof value !== "bigint";
-  if (depth === DEPTH || value instanceof Uint8Array) return false;
+  if (value instanceof Date) return true;
+  if (depth === DEPTH || value instanceof Uint8Array || "toJSON" in value) return false;
   for (const key in value) if (!isPlain((value as Record<string, unknown>)[key], depth + 1)) return false;
   return true;
 }

@@ -71,6 +71,13 @@ const feature = defineFeature({
       date: new Date(0),
       missing: undefined,
     }));
+    route.get("/money", {}, () => ({ price: { toJSON: () => ({ cents: 5n }) } }));
+    route.get("/circle", {}, () => {
+      const circle: Record<string, unknown> = {};
+      return Object.assign(circle, { circle });
+    });
+    route.get("/typed", {}, () => json([1], { headers: { "Content-Type": "application/hal+json", ETag: '"v7"' } }));
+    route.get("/teapot", {}, () => json({}, { status: 418 }));
     route.post("/parallel", {}, async ({ db }) => {
       const rows = await Promise.all(["p1", "p2", "p3"].map((body) => db.insert(notes).values({ body }).returning()));
       return rows.flat().length;
@@ -235,6 +242,38 @@ describe("a handler", () => {
   it("answers dates, bigints and bytes in JSON", async () => {
     const { body } = await as(a).get("/values").expect(200);
     expect(body).toEqual({ big: "1152921504606846976", bytes: "aGk=", date: "1970-01-01T00:00:00.000Z" });
+  });
+
+  it("answers what an object makes of itself, and a cycle as a fault", async () => {
+    await as(a)
+      .get("/money")
+      .expect(200, { price: { cents: "5" } });
+    await as(a).get("/circle").expect(500);
+  });
+
+  it("answers 304 to who has the answer already", async () => {
+    const { headers, text } = await as(a).get("/values").expect(200);
+    expect(headers).toMatchObject({ "content-length": String(text.length), "cache-control": "private, no-cache" });
+    const again = await as(a).get("/values").set("If-None-Match", headers["etag"]!).expect(304);
+    expect([again.text, again.headers["content-type"], again.headers["etag"]]).toEqual([
+      "",
+      undefined,
+      headers["etag"],
+    ]);
+    await as(a).head("/values").set("If-None-Match", headers["etag"]!).expect(304);
+    await as(a).get("/values").set("If-None-Match", '"other"').expect(200);
+    expect((await as(a).head("/values").expect(200)).headers).toMatchObject({
+      etag: headers["etag"],
+      "content-length": headers["content-length"],
+    });
+  });
+
+  it("keeps a handler's own type and tag, and gives none to refusals and writes", async () => {
+    const typed = await as(a).get("/typed").expect(200);
+    expect(typed.headers).toMatchObject({ "content-type": "application/hal+json", etag: '"v7"' });
+    await as(a).get("/typed").set("If-None-Match", '"v7"').expect(304);
+    expect((await as(a).get("/teapot").expect(418)).headers["etag"]).toBeUndefined();
+    expect((await as(a).post("/notes").send({ body: "without a tag" }).expect(201)).headers["etag"]).toBeUndefined();
   });
 
   it("may send queries side by side", async () => {

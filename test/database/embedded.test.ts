@@ -382,8 +382,11 @@ describe("after kill -9", () => {
     const directory = makeProject();
     const killed = await startEmbeddedProcess(directory);
     await putMarker(killed, "kept");
-    process.kill((await postmasterPid(directory))!, "SIGKILL");
-    await killHard(killed);
+    const postmaster = (await postmasterPid(directory))!;
+    // The program first: without its server it has nothing to wait for and would end by itself.
+    const ended = killHard(killed);
+    process.kill(postmaster, "SIGKILL");
+    await ended;
     await using after = await start(directory);
     expect(await markers(after)).toEqual(["kept"]);
   });

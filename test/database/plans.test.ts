@@ -80,14 +80,6 @@ const QUERIES: [what: string, column: string, query: () => { getSQL(): SQL }][] 
         .where(sql`note_id = ${id}`),
   ],
   ["a row by a unique value", "body", () => select.select().from(notes).where(eq(notes.body, "note 17"))],
-  [
-    "id",
-    () =>
-      select
-        .select()
-        .from(notes)
-        .where(and(eq(notes.id, id), eq(notes.body, "x"))),
-  ],
 ];
 
 describe.each(["shared", "schema"] as const)("in the placement %s", (placement) => {

@@ -77,7 +77,7 @@ async function dump(adminUrl: string): Promise<string> {
   } finally {
     await using connection = await connectSql(adminUrl, "dump-schema");
     await connection.query(`drop database if exists ${name} with (force)`);
-    for (const role of ["app", "worker", "owner", "queue"])
+    for (const role of ["app", "worker", "owner", "queue", "tenant"])
       await connection.query(`drop role if exists ${name}_${role}`);
   }
 }

@@ -4,7 +4,8 @@ import { features, migrations, resolvers } from "../examples/invoicing/src/app.t
 import { connectSql } from "../src/database/sql-connection.ts";
 import { createRowhouse } from "../src/rowhouse.ts";
 import { createApiKey } from "../src/lifecycle/api-keys.ts";
-import { createTenant } from "../src/lifecycle/tenants.ts";
+import type { ProvisionOptions } from "../src/lifecycle/provision-schema.ts";
+import { createDedicatedTenant, createTenant } from "../src/lifecycle/tenants.ts";
 import { initDatabase } from "../src/migrations/init-database.ts";
 import { migrate } from "../src/migrations/migrate.ts";
 import { startTestServer } from "../test/helpers/test-server.ts";
@@ -16,7 +17,7 @@ export interface ExampleDatabase extends AsyncDisposable {
 }
 
 /**
- * The invoicing example's database with two tenants' rows in every table, on a throw-away server (or TEST_DATABASE_URL's),
+ * The invoicing example's database with two tenants' rows in every shared table and a third's in a schema of its own, on a throw-away server (or TEST_DATABASE_URL's),
  * with roles of its own. All of it is removed in the end.
  */
 export async function openExampleDatabase(): Promise<ExampleDatabase> {
@@ -32,7 +33,7 @@ export async function openExampleDatabase(): Promise<ExampleDatabase> {
   const passwords = { owner: password, app: password, worker: password };
   await initDatabase({ adminUrl: urlAs(), rolePrefix, passwords });
   await migrate({ ownerUrl, rolePrefix, folders: migrations });
-  await fill(appUrl, ownerUrl);
+  await fill(appUrl, { adminUrl: urlAs(), ownerUrl, rolePrefix, folders: migrations });
   return {
     rolePrefix,
     appUrl,
@@ -41,19 +42,25 @@ export async function openExampleDatabase(): Promise<ExampleDatabase> {
       {
         await using admin = await connectSql(server.adminUrl, "rowhouse example");
         await admin.query(`drop database ${rolePrefix} with (force)`);
-        for (const role of ["owner", "app", "worker", "queue"]) await admin.query(`drop role ${rolePrefix}_${role}`);
+        const { rows } = await admin.query<{ name: string }>(
+          "select rolname as name from pg_catalog.pg_roles where pg_catalog.starts_with(rolname, $1)",
+          [`${rolePrefix}_`],
+        );
+        for (const { name } of rows) await admin.query(`drop role ${name}`);
       }
       await server.stop();
     },
   };
 }
 
-async function fill(appUrl: string, ownerUrl: string): Promise<void> {
+async function fill(appUrl: string, options: ProvisionOptions): Promise<void> {
   const tokens = { secret: randomBytes(48).toString("hex"), issuer: "example", audience: "example" };
   await using rowhouse = await createRowhouse({ url: appUrl, features, resolvers: resolvers(tokens), log: "silent" });
-  await using owner = await connectSql(ownerUrl, "rowhouse example");
-  for (const slug of ["acme", "globex"]) {
-    const { id } = await createTenant(owner, { slug });
+  await using owner = await connectSql(options.ownerUrl, "rowhouse example");
+  const acme = await createTenant(owner, { slug: "acme" });
+  const globex = await createTenant(owner, { slug: "globex" });
+  const initech = await createDedicatedTenant(owner, { slug: "initech" }, options);
+  for (const { id } of [acme, globex, initech]) {
     await createApiKey(owner, id, { name: "example", scopes: [] });
     await rowhouse.withTenant(id, async (db) => {
       for (const feature of features) await feature.seed?.(db);

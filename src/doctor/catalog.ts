@@ -38,3 +38,8 @@ export function ruleQuery(rule: RuleName, options: CatalogOptions): { text: stri
 export function tenantTablesQuery(options: CatalogOptions): { text: string; values: unknown[] } {
   return queryCatalog("policies/tenant_tables.sql", "select found.*", options);
 }
+
+/** The statement that lists the tables of tenants' own schemas. */
+export function dedicatedTablesQuery(options: CatalogOptions): { text: string; values: unknown[] } {
+  return queryCatalog("policies/dedicated_tables.sql", "select found.*", options);
+}

@@ -3,7 +3,7 @@ import { type ServerError, serverErrorOf } from "../database/server-error.ts";
 import { roleName } from "../database/role-names.ts";
 import type { SqlConnection } from "../database/sql-connection.ts";
 import { ConfigInvalid, ConnectionLost } from "../errors.ts";
-import { type CatalogOptions, tenantTablesQuery } from "./catalog.ts";
+import { type CatalogOptions, dedicatedTablesQuery, tenantTablesQuery } from "./catalog.ts";
 
 /**
  * What is known of one table:
@@ -53,7 +53,8 @@ interface TenantTable {
 }
 
 /**
- * Counts, as the app role and without a tenant, the rows of every tenant table in the catalog, and tries to insert one.
+ * Counts, as the app role and without a tenant, the rows of every tenant table in the catalog, and tries to insert one:
+ * in the shared schema, the framework's, and tenants' own, which the app role does not reach at all.
  * Nothing is kept.
  *
  * @throws ConfigInvalid when `app` is not the app role, or the two connections lead to different databases
@@ -61,8 +62,10 @@ interface TenantTable {
 export async function zeroCount(options: ZeroCountOptions): Promise<ZeroCountReport> {
   const { app, owner, rolePrefix = "rowhouse" } = options;
   const { database, role } = await assertConnections(app, owner, rolePrefix);
-  const { text, values } = tenantTablesQuery(options);
-  const { rows } = await owner.query<TenantTable>(text, values);
+  const rows: TenantTable[] = [];
+  for (const { text, values } of [tenantTablesQuery(options), dedicatedTablesQuery(options)]) {
+    rows.push(...(await owner.query<TenantTable>(text, values)).rows);
+  }
   // All tables once in a session that never had a tenant; then as in one that an earlier transaction left behind, when
   // the setting is '' and no longer null.
   const unset: Count[] = [];

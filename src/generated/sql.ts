@@ -30,6 +30,7 @@ export type SqlPath =
   | "db/tenant_role.sql"
   | "policies/catalog.sql"
   | "policies/dedicated_table.sql"
+  | "policies/dedicated_tables.sql"
   | "policies/docs/0001_unclassified_table.md"
   | "policies/docs/0002_foreign_owner.md"
   | "policies/docs/0003_tenant_column.md"
@@ -1335,6 +1336,20 @@ alter table {{table}} add constraint tenant_id_is_own check (tenant_id = '{{tena
 
 revoke all on {{table}} from public, rowhouse_app, rowhouse_worker, rowhouse_tenant, {{role}};
 grant select, insert, update, delete on {{table}} to {{role}};
+`,
+"policies/dedicated_tables.sql": `-- The tables of tenants' own schemas, for the zero-count check: the application must not reach them without having become the
+-- tenant's role. policies/catalog.sql stands in front of it.
+select
+  t.schema,
+  t.name,
+  t.label,
+  'tenant_id' as "tenantColumn"
+from dedicated_tables t
+where exists (
+  select from pg_catalog.pg_attribute a
+  where a.attrelid = t.oid and a.attname = 'tenant_id' and not a.attisdropped
+)
+order by t.schema, t.name
 `,
 "policies/docs/0001_unclassified_table.md": `# 0001_unclassified_table
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { roleName, tenantRoleName, tenantSchema } from "../../src/database/role-names.ts";
 import { connectSql, type SqlConnection } from "../../src/database/sql-connection.ts";
 import { runDoctor } from "../../src/doctor/doctor.ts";
+import { zeroCount } from "../../src/doctor/zero-count.ts";
 import { createDedicatedTenant } from "../../src/lifecycle/tenants.ts";
 import { createTestDatabase, type TestDatabase } from "../helpers/database.ts";
 
@@ -36,6 +37,25 @@ const findings = async () =>
 describe("the doctor, of a database with dedicated schemas", () => {
   it("has nothing to say when they are sound", async () => {
     expect(await findings()).toEqual([]);
+  });
+
+  it("are out of the application's reach for zero-count too, and a leak is found there", async () => {
+    const count = async () => {
+      await using app = await server.connectAsApp();
+      const { tables } = await zeroCount({ app, owner, rolePrefix: server.rolePrefix });
+      return tables.filter(({ table }) => table.startsWith(`${schema}.`)).map(({ table, verdict }) => [table, verdict]);
+    };
+    const sound = [
+      [`${schema}.note_tags`, "unreachable"],
+      [`${schema}.notes`, "unreachable"],
+    ];
+    expect(await count()).toEqual(sound);
+    const id = schema.slice(2);
+    await owner.query(`insert into ${schema}.notes (tenant_id, body) values ($1, 'leaked')`, [id]);
+    await owner.query(`grant usage on schema ${schema} to ${app}; grant select on ${schema}.notes to ${app}`);
+    expect(await count()).toEqual([sound[0], [`${schema}.notes`, "failed"]]);
+    await owner.query(`revoke usage on schema ${schema} from ${app}; revoke select on ${schema}.notes from ${app}`);
+    expect(await count()).toEqual(sound);
   });
 
   const faults: [what: string, rule: string, fault: () => string][] = [

@@ -89,7 +89,7 @@ async function cloneShop(template: string, name: string, rolePrefix: string): Pr
 
 async function dropShop(template: string, rolePrefix: string): Promise<void> {
   await asAdmin(`drop database ${template} with (force)`);
-  for (const kind of ["owner", "app", "worker", "queue"]) await asAdmin(`drop role ${rolePrefix}_${kind}`);
+  for (const kind of ["owner", "app", "worker", "queue", "tenant"]) await asAdmin(`drop role ${rolePrefix}_${kind}`);
 }
 
 async function asAdmin(statement: string): Promise<void> {

@@ -14,6 +14,7 @@ export interface ExampleDatabase extends AsyncDisposable {
   readonly rolePrefix: string;
   readonly appUrl: string;
   readonly ownerUrl: string;
+  readonly adminUrl: string;
 }
 
 /**
@@ -38,6 +39,7 @@ export async function openExampleDatabase(): Promise<ExampleDatabase> {
     rolePrefix,
     appUrl,
     ownerUrl,
+    adminUrl: urlAs(),
     async [Symbol.asyncDispose]() {
       {
         await using admin = await connectSql(server.adminUrl, "rowhouse example");

@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
+import { tenantSchema } from "../database/role-names.ts";
 import type { SqlConnection } from "../database/sql-connection.ts";
 import { tenantTablesQuery } from "../doctor/catalog.ts";
-import { createTenant, type TenantRecord } from "../lifecycle/tenants.ts";
+import { type ProvisionOptions, removeSchema } from "../lifecycle/provision-schema.ts";
+import { createDedicatedTenant, createTenant, type TenantRecord } from "../lifecycle/tenants.ts";
 import type { Rowhouse } from "../rowhouse.ts";
 import { describeTable } from "../tables/describe-table.ts";
 import type { AnyTenantTable } from "../tables/table-kind.ts";
@@ -28,23 +30,40 @@ interface CatalogTable {
   readonly tenantColumn: string;
 }
 
+/** Tenants that live in schemas of their own: how to make these, and which are. */
+export interface DedicatedProbe extends ProvisionOptions {
+  /** All tenants, or the second of each two: then one placement is probed from the other. */
+  readonly which: "all" | "every second";
+}
+
 /** @returns makes tenants with alike data; throws what a seed throws, and leaves no tenant then */
 export async function createProbeTenants(
   rowhouse: Rowhouse,
   owner: SqlConnection,
+  dedicated?: DedicatedProbe,
 ): Promise<() => Promise<ProbeTenant>> {
   const query = tenantTablesQuery({});
-  const { rows: tables } = await owner.query<CatalogTable>(query.text, query.values);
+  const { rows: sharedTables } = await owner.query<CatalogTable>(query.text, query.values);
+  let made = 0;
+
+  function create(): Promise<TenantRecord> {
+    const slug = `probe-${randomBytes(8).toString("hex")}`;
+    const isDedicated = dedicated?.which === "all" || made++ % 2 === 1;
+    return dedicated && isDedicated ? createDedicatedTenant(owner, { slug }, dedicated) : createTenant(owner, { slug });
+  }
 
   async function remove(tenant: TenantRecord): Promise<void> {
-    await removeRows(owner, tables, tenant);
+    if (dedicated && tenant.placement === "schema") await removeSchema(tenant.id, dedicated);
+    else await removeRows(owner, sharedTables, tenant);
     // What the framework keeps of it goes with it.
     await owner.query("delete from rowhouse.tenants where id = $1", [tenant.id]);
     rowhouse.forgetTenant(tenant.id);
   }
 
   return async function makeProbeTenant() {
-    const tenant = await createTenant(owner, { slug: `probe-${randomBytes(8).toString("hex")}` });
+    const tenant = await create();
+    const tables =
+      tenant.placement === "schema" ? sharedTables.map((table) => inSchemaOf(tenant, table)) : sharedTables;
     try {
       await rowhouse.withTenant(tenant.id, async (db) => {
         for (const feature of rowhouse.features) await feature.seed?.(db);
@@ -65,6 +84,12 @@ export async function createProbeTenants(
       throw error;
     }
   };
+}
+
+/** The tenant's own table in place of the shared one; what the framework keeps is shared. */
+function inSchemaOf({ id }: TenantRecord, table: CatalogTable): CatalogTable {
+  if (table.schema === "rowhouse") return table;
+  return { ...table, label: `${tenantSchema(id)}${table.label.slice(table.label.indexOf("."))}` };
 }
 
 /** By qualified name. Ids that are no UUIDs are left out: a number proves nothing where it is found. */

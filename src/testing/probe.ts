@@ -5,7 +5,7 @@ import { createRowhouse } from "../rowhouse.ts";
 import { createProbeClient, probeResolver } from "./probe-client.ts";
 import type { ProbeReport, RouteReport } from "./probe-report.ts";
 import { probeRoute } from "./probe-route.ts";
-import { createProbeTenants } from "./probe-tenants.ts";
+import { createProbeTenants, type DedicatedProbe } from "./probe-tenants.ts";
 
 export interface ProbeOptions {
   readonly features: readonly Feature[];
@@ -13,6 +13,8 @@ export interface ProbeOptions {
   readonly url: string;
   /** The owner's URL: makes the two tenants, and looks at their rows. */
   readonly ownerUrl: string;
+  /** Makes tenants in schemas of their own. @defaultValue none: all live in the shared tables */
+  readonly dedicated?: DedicatedProbe | undefined;
 }
 
 /**
@@ -27,14 +29,14 @@ export interface ProbeOptions {
  * @throws UnsafeRole, DatabaseUnavailable as `createRowhouse()` does
  * @throws RowhouseError when a tenant cannot be removed again
  */
-export async function probe({ features, url, ownerUrl }: ProbeOptions): Promise<ProbeReport> {
+export async function probe({ features, url, ownerUrl, dedicated }: ProbeOptions): Promise<ProbeReport> {
   const secret = randomBytes(16).toString("hex");
   const scopes = [...new Set(features.flatMap((feature) => feature.routes.flatMap((route) => route.scopes)))];
   const resolvers = [probeResolver(secret, scopes)];
   await using rowhouse = await createRowhouse({ url, features, resolvers, log: "silent" });
   await using owner = await connectSql(ownerUrl, "rowhouse probe");
   const server = await rowhouse.listen({ port: 0, host: "127.0.0.1" });
-  const makeTenant = await createProbeTenants(rowhouse, owner);
+  const makeTenant = await createProbeTenants(rowhouse, owner, dedicated);
   const ask = createProbeClient(server.url, secret);
 
   const routes: RouteReport[] = [];

@@ -11,10 +11,10 @@ export interface PgBouncer extends AsyncDisposable {
   urlFor(url: string): string;
 }
 
-/** The program's path, or undefined where there is none. `.ci/run` sets ROWHOUSE_REQUIRE_PGBOUNCER, and then that is a failure. */
+/** The program's path, or undefined where there is none. `.ci/run` sets TEST_REQUIRE_PGBOUNCER, and then that is a failure. */
 export function findPgBouncer(): string | undefined {
   const found = ["/usr/sbin/pgbouncer", "pgbouncer"].find((name) => spawnSync(name, ["--version"]).status === 0);
-  if (found === undefined && process.env["ROWHOUSE_REQUIRE_PGBOUNCER"]) throw new Error("there is no PgBouncer");
+  if (found === undefined && process.env["TEST_REQUIRE_PGBOUNCER"]) throw new Error("there is no PgBouncer");
   return found;
 }
 

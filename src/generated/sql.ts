@@ -17,6 +17,7 @@ export type SqlPath =
   | "db/queries/migration_status.sql"
   | "db/queries/misplaced_tables.sql"
   | "db/queries/missing_grants.sql"
+  | "db/queries/missing_sources.sql"
   | "db/queries/schema_functions.sql"
   | "db/queries/schema_grants.sql"
   | "db/queries/schema_owned.sql"
@@ -788,6 +789,12 @@ where exists (
     ) is distinct from wanted
   )
   or exists (select from pg_catalog.aclexplode(o.acl) e where e.grantee = 0)
+order by 1;
+`,
+"db/queries/missing_sources.sql": `-- Sources of the application's migrations that the shared schema has and that are not among these ($1, text[]).
+select distinct pg_catalog.split_part(m.id, '/', 1) as source
+from rowhouse.migrations m
+where m.target = 'shared' and pg_catalog.split_part(m.id, '/', 1) <> all (array['rowhouse'] || $1::text[])
 order by 1;
 `,
 "db/queries/schema_functions.sql": `-- For scripts/dump-schema.ts: the functions and procedures of our schemas, with all their attributes.

@@ -1,6 +1,7 @@
 import { roleName } from "../database/role-names.ts";
 import { connectSql, type SqlConnection } from "../database/sql-connection.ts";
 import { ConfigInvalid, MigrationInvalid } from "../errors.ts";
+import { sql } from "../generated/sql.ts";
 import { applyMigration } from "./apply-migration.ts";
 import { DDL_LOCK_TRIES, resetSession } from "./ddl-session.ts";
 import { createLedger, pendingMigrations } from "./ledger.ts";
@@ -86,7 +87,20 @@ export async function migrateTenantSchema(
 ): Promise<void> {
   const migrations = (await Promise.all(folders.map(readMigrations))).flat();
   const sources = folders.map(({ source }) => source);
+  await assertAllSources(ownerUrl, sources);
   await migrateSchema(tenantId, { ownerUrl, rolePrefix, migrations, sources, lockWait, lockTries });
+}
+
+/** A schema without some of the application's tables would be behind for ever, and nobody would have said so. */
+async function assertAllSources(ownerUrl: string, sources: readonly string[]): Promise<void> {
+  await using connection = await connectSql(ownerUrl, "rowhouse migrate");
+  const { rows } = await connection.query<{ source: string }>(sql["db/queries/missing_sources.sql"], [sources]);
+  if (rows.length === 0) return;
+  const missing = rows.map(({ source }) => source).join(", ");
+  throw new MigrationInvalid(
+    `The shared schema has migrations of ${missing}, and a schema of a tenant's own needs them too. Name their folders as for ` +
+      "`rowhouse migrate`, e.g. --migrations shop=./migrations.",
+  );
 }
 
 function sourcesOf(folders: readonly MigrationFolder[]): string[] {

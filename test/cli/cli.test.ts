@@ -85,6 +85,13 @@ describe("rowhouse", () => {
     const folder = `test=${path.join(ROOT, "test/fixtures/migrations")}`;
     const create = ["tenant", "create", "initech", "--placement", "schema", "--migrations", folder, "--json"];
     expect(await rowhouse(create)).toMatchObject({ code: 1, stderr: expect.stringContaining("ADMIN_DATABASE_URL") });
+    const without = ["tenant", "create", "initech", "--placement", "schema"];
+    const refused = await rowhouse(without, { ADMIN_DATABASE_URL: server.provisionerUrl });
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/migrations of test[^]*--migrations shop=/),
+    });
+    expect((await rowhouse(["tenant", "list"])).stdout).not.toContain("initech");
     const created = await rowhouse(create, { ADMIN_DATABASE_URL: server.provisionerUrl });
     expect(created).toMatchObject({ code: 0, stderr: "" });
     const { id } = JSON.parse(created.stdout) as { id: string };

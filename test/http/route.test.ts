@@ -348,6 +348,10 @@ describe("a request", () => {
     expect(headers).toMatchObject({ "x-content-type-options": "nosniff", "x-frame-options": "SAMEORIGIN" });
     expect(headers).toMatchObject({ "cache-control": "private, no-cache", vary: "Authorization, X-API-Key" });
     expect(headers["x-powered-by"]).toBeUndefined();
+    expect(headers).toMatchObject({
+      "x-content-type-options": "nosniff",
+      "content-security-policy": expect.any(String),
+    });
   });
 });
 

@@ -66,6 +66,7 @@ export type SqlPath =
   | "policies/docs/0032_server_version.md"
   | "policies/docs/0033_dedicated_table.md"
   | "policies/docs/0034_dedicated_schema.md"
+  | "policies/docs/0035_orphaned_schema.md"
   | "policies/lints/0001_unclassified_table.sql"
   | "policies/lints/0002_foreign_owner.sql"
   | "policies/lints/0003_tenant_column.sql"
@@ -100,6 +101,7 @@ export type SqlPath =
   | "policies/lints/0032_server_version.sql"
   | "policies/lints/0033_dedicated_table.sql"
   | "policies/lints/0034_dedicated_schema.sql"
+  | "policies/lints/0035_orphaned_schema.sql"
   | "policies/tenant_table.sql"
   | "policies/tenant_tables.sql";
 
@@ -2158,6 +2160,30 @@ Take the right away with the statement that the finding names. Grants on a tenan
 grant usage on schema t_0123456789abcdef0123456789abcdef to rowhouse_app;
 \`\`\`
 `,
+"policies/docs/0035_orphaned_schema.md": `# 0035_orphaned_schema
+
+**Level:** warning
+
+## What
+
+There is a tenant's own schema (\`t_…\`), but no such tenant, or the tenant lives in the shared tables.
+
+## Why it leaks
+
+It does not, but rows may lie in it that belong to a customer who is gone, and no export or erasure of a tenant would find them. \`rowhouse migrate\`
+goes on migrating it.
+
+## How to fix
+
+Look into it. When it is empty, or what is in it is not wanted any more, drop the schema and the role of the same name. A tenant that is being provisioned at
+this moment shows up here too, for a few seconds.
+
+## Example
+
+\`\`\`sql
+delete from rowhouse.tenants where id = '01234567-89ab-cdef-0123-456789abcdef';
+\`\`\`
+`,
 "policies/lints/0001_unclassified_table.sql": `-- Every table is a tenant's or global; what is neither carries no wall that anybody could check.
 select
   '0001_unclassified_table' as rule,
@@ -2953,6 +2979,22 @@ cross join lateral (
   select 'role', 'has no role ' || d.role, 'Provision the tenant again: \`rowhouse tenant move\`.'
   where pg_catalog.to_regrole(d.role) is null
 ) as found (who, problem, remedy)
+`,
+"policies/lints/0035_orphaned_schema.sql": `-- A tenant's schema without its tenant: left behind by a provisioning that was killed, or its tenant was deleted past it.
+select
+  '0035_orphaned_schema' as rule,
+  'warning' as level,
+  d.name as schema,
+  null as object,
+  case
+    when t.id is null then pg_catalog.format('The schema %s belongs to tenant %s, which does not exist.', d.name, d.tenant)
+    else pg_catalog.format('Tenant %s has the placement "%s", but there is a schema %s for it.', d.tenant, t.placement, d.name)
+  end as detail,
+  'If nothing is being provisioned at this moment: look into it, then \`drop schema … cascade\` and drop its role.' as remediation,
+  pg_catalog.format('0035_orphaned_schema:%s', d.name) as key
+from dedicated_schemas d
+left join rowhouse.tenants t on t.id = d.tenant
+where t.placement is distinct from 'schema'
 `,
 "policies/tenant_table.sql": `-- The one template of a tenant table's wall, rendered for each table by \`rowhouse migrate\` with its qualified,
 -- quoted name in place of the braces. Policies are split by role; no setting that a session can set may widen what it sees.

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import path from "node:path";
 import type { TestProject } from "vitest/node";
 import { connectSql, type SqlConnection } from "../src/database/sql-connection.ts";
 import { initDatabase } from "../src/migrations/init-database.ts";
 import { migrate } from "../src/migrations/migrate.ts";
+import { templateMigrations } from "./helpers/database.ts";
 import { startTestServer } from "./helpers/test-server.ts";
 import { urlAt, type TestCluster } from "./helpers/test-cluster.ts";
 
@@ -55,7 +55,7 @@ async function makeTemplate(adminUrl: string, admin: SqlConnection, rolePrefix: 
   await migrate({
     ownerUrl: urlAt(cluster, cluster.template, "owner"),
     rolePrefix,
-    folders: [{ source: "test", path: path.join(import.meta.dirname, "fixtures/migrations") }],
+    folders: [templateMigrations],
   });
   return cluster;
 }

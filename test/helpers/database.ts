@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { inject } from "vitest";
 import { serverErrorOf } from "../../src/database/server-error.ts";
@@ -40,6 +41,9 @@ export interface TestDatabase extends AsyncDisposable {
   createTenant(tenant?: NewTenant): Promise<{ id: string; slug: string; name: string }>;
   drop(): Promise<void>;
 }
+
+/** The migrations that the template has already: a schema of a tenant's own gets them too. */
+export const templateMigrations = { source: "test", path: path.join(import.meta.dirname, "../fixtures/migrations") };
 
 /** Clones the run's template (test/global-setup.ts), which holds the tables of test/fixtures/migrations. */
 export async function createTestDatabase(): Promise<TestDatabase> {

@@ -9,7 +9,7 @@ import {
   type Rowhouse,
 } from "rowhouse";
 import request from "supertest";
-import { createTestDatabase, type TestDatabase } from "../../../test/helpers/database.ts";
+import { createTestDatabase, templateMigrations, type TestDatabase } from "../../../test/helpers/database.ts";
 import { features, migrations, resolvers } from "../src/app.ts";
 
 const tokens = { secret: "a secret of the tests, 32 bytes long at least", issuer: "test", audience: "test" };
@@ -23,7 +23,7 @@ async function createTenant(slug: string, placement: Placement): Promise<string>
   if (placement === "shared") return (await server.createTenant({ slug })).id;
   await using owner = await connectSql(server.ownerUrl, "test");
   const { provisionerUrl: adminUrl, ownerUrl, rolePrefix } = server;
-  const options = { adminUrl, ownerUrl, rolePrefix, folders: migrations };
+  const options = { adminUrl, ownerUrl, rolePrefix, folders: [templateMigrations, ...migrations] };
   return (await createDedicatedTenant(owner, { slug }, options)).id;
 }
 

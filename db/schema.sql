@@ -123,6 +123,28 @@ create table rowhouse.migrations (
 );
 
 -- owner: rowhouse_owner
+create table rowhouse.moves (
+  tenant_id uuid not null,
+  epoch integer not null,
+  from_placement text not null,
+  to_placement text not null,
+  tables jsonb not null,
+  locked_at timestamp with time zone not null,
+  moved_at timestamp with time zone not null,
+  keeps_source boolean not null,
+  erased_at timestamp with time zone,
+  constraint moves_pkey PRIMARY KEY (tenant_id, epoch),
+  constraint moves_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES rowhouse.tenants(id) ON DELETE CASCADE,
+  constraint moves_from_placement_check CHECK ((from_placement = ANY (ARRAY['shared'::text, 'schema'::text, 'database'::text]))),
+  constraint moves_to_placement_check CHECK ((to_placement = ANY (ARRAY['shared'::text, 'schema'::text, 'database'::text])))
+);
+alter table rowhouse.moves enable row level security;
+alter table rowhouse.moves force row level security;
+create policy owner_access on rowhouse.moves to rowhouse_owner
+  using (true)
+  with check (true);
+
+-- owner: rowhouse_owner
 create table rowhouse.tenants (
   id uuid default rowhouse.uuid_v7() not null,
   slug text not null,
@@ -406,4 +428,5 @@ rowhouse_owner: table rowhouse.api_keys
 rowhouse_owner: table rowhouse.domains
 rowhouse_owner: table rowhouse.idempotency_keys
 rowhouse_owner: table rowhouse.migrations
+rowhouse_owner: table rowhouse.moves
 rowhouse_owner: table rowhouse.tenants

@@ -77,6 +77,16 @@ export class TenantInvalid extends RowhouseError {
   readonly code = "ERR_TENANT_INVALID";
 }
 
+/** A tenant cannot be moved as things are; the message lists what has to be put right first. */
+export class MoveRefused extends RowhouseError {
+  readonly code = "ERR_MOVE_REFUSED";
+}
+
+/** A tenant's rows were not the same where they came from and where they went to, so nothing was moved. */
+export class MoveFailed extends RowhouseError {
+  readonly code = "ERR_MOVE_FAILED";
+}
+
 // The tenant transaction
 
 /** A query was sent on a transaction that has ended. */
@@ -276,6 +286,8 @@ export type RowhouseErrorCode = (
   | TenantBusy
   | PlacementChanged
   | TenantInvalid
+  | MoveRefused
+  | MoveFailed
   | TransactionClosed
   | TransactionAborted
   | CommitUnknown

@@ -67,6 +67,15 @@ export {
   type TenantRecord,
 } from "./lifecycle/tenants.ts";
 export {
+  moveTenant,
+  planTenantMove,
+  type MoveOptions,
+  type MoveReport,
+  type MoveStep,
+} from "./lifecycle/move/move-tenant.ts";
+export type { MoveDestination, MovePlan } from "./lifecycle/move/plan-move.ts";
+export type { MovedTable } from "./lifecycle/move/move-rows.ts";
+export {
   createApiKey,
   listApiKeys,
   revokeApiKey,
@@ -102,6 +111,8 @@ export {
   MigrationFailed,
   MigrationInvalid,
   MigrationLocked,
+  MoveFailed,
+  MoveRefused,
   PermissionDenied,
   PlacementChanged,
   PoolExhausted,

@@ -8,6 +8,7 @@ import {
   suspendTenant,
   type TenantRecord,
 } from "../lifecycle/tenants.ts";
+import { addMove } from "./move.ts";
 import { print, table } from "./output.ts";
 import { toFolder } from "./provisioning.ts";
 import { withOwner } from "./with-servers.ts";
@@ -48,7 +49,7 @@ const show = (tenants: readonly TenantRecord[]): string =>
   );
 
 export function addTenants(program: Command): void {
-  const tenant = program.command("tenant").description("create, list, suspend and resume tenants");
+  const tenant = program.command("tenant").description("create, list, suspend, resume and move tenants");
 
   tenant
     .command("create")
@@ -94,4 +95,5 @@ export function addTenants(program: Command): void {
         }),
       );
   }
+  addMove(tenant);
 }

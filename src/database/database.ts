@@ -9,7 +9,7 @@ import { fromDatabaseError, isConnectionGone } from "./sql-state.ts";
 import { createStatementNames } from "./statement-names.ts";
 import { createTenantLimit } from "./tenant-limit.ts";
 import { openTenantTransaction, type TransactionDeps } from "./tenant-transaction.ts";
-import type { Database, TenantRef } from "./types.ts";
+import type { Database, LookupName, TenantRef } from "./types.ts";
 
 export interface DatabaseOptions {
   /** The app role's connection URL. */
@@ -41,6 +41,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     savepoints: new AsyncLocalStorage<Scope>(),
     drizzle: createDrizzleFactory(),
     admit: options.admit ?? (() => undefined),
+    locate: (tenantId) => lookup<TenantRef>("find_tenant_by_id", [tenantId]),
     onStaleTenant: (tenantId) => staleListeners.forEach((listener) => listener(tenantId)),
     onError: options.onError,
   };
@@ -59,14 +60,16 @@ export function createDatabase(options: DatabaseOptions): Database {
     }
   }
 
+  async function lookup<Row extends object>(name: LookupName, values: readonly unknown[]): Promise<Row | undefined> {
+    const parameters = values.map((_, index) => `$${index + 1}`).join(", ");
+    const rows = await ask({ text: `select * from rowhouse.${name}(${parameters})`, values });
+    return rows[0] as Row | undefined;
+  }
+
   return {
     open: (tenant, transactionOptions) => openTenantTransaction(deps, tenant, transactionOptions),
     whenStale: (listener) => void staleListeners.push(listener),
-    async lookup<Row extends object>(name: string, values: readonly unknown[]) {
-      const parameters = values.map((_, index) => `$${index + 1}`).join(", ");
-      const rows = await ask({ text: `select * from rowhouse.${name}(${parameters})`, values });
-      return rows[0] as Row | undefined;
-    },
+    lookup,
     async assertSafeRole() {
       const rows = (await ask({ text: sql["db/queries/unsafe_role.sql"] })) as { reason: string }[];
       if (rows.length === 0) return;

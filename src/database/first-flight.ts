@@ -16,12 +16,16 @@ export interface FlightDeps {
    * Undefined where there is nothing to wait for.
    */
   readonly admit: (tenant: TenantRef) => Promise<void> | undefined;
+  /** Asks the database where a tenant lives now. */
+  readonly locate: (tenantId: string) => Promise<TenantRef | undefined>;
   /** Told of a tenant that `enter()` refused as suspended, moved or gone: whoever remembers it has to look again. */
   readonly onStaleTenant: (tenantId: string) => void;
 }
 
 /** A transaction that has begun and entered its tenant. */
 export interface Begun {
+  /** The tenant as `enter()` has accepted it: another placement than the caller believed in, if it was moved meanwhile. */
+  readonly tenant: TenantRef;
   readonly session: Session;
   /** Gives back the tenant's place among its concurrent transactions. */
   readonly leave: () => void;
@@ -51,10 +55,18 @@ function enterAs(tenant: TenantRef): PreambleStatement {
 /** The key under which a statement's name is kept: the same text means other tables in another placement. */
 export const statementKey = (tenant: TenantRef): string => (tenant.placement === "shared" ? "shared" : tenant.id);
 
+/** What is to be sent, and asked again once the connection is there: whether the caller still wants it. */
+interface Cargo {
+  readonly options: TransactionOptions;
+  readonly first: SqlStatement;
+  readonly isWanted: () => boolean;
+}
+
 /**
  * Takes a place and a connection and sends BEGIN, `rowhouse.enter()` and the first statement in one flight.
  * Nothing of it can have been committed, so it flies once more when the pooled connection turned out to be dead, or
- * when a migration had changed the result of the prepared statement, or when the connection was not clean.
+ * when a migration had changed the result of the prepared statement, or when the connection was not clean; and to the
+ * tenant's new place when it was moved.
  *
  * @param isWanted asked again once the connection is there: the caller may have given up meanwhile
  * @throws what `enter()` refuses (TenantNotFound, TenantSuspended, PlacementChanged, TenantBusy), PoolExhausted,
@@ -67,19 +79,31 @@ export async function takeOff(
   first: SqlStatement,
   isWanted: () => boolean,
 ): Promise<Flight> {
+  const cargo = { options, first, isWanted };
   const admission = deps.admit(tenant);
   if (admission) await admission;
   const leave = deps.limit.tryEnter(tenant.id) ?? (await deps.limit.enter(tenant.id));
   try {
-    const flight =
-      (await attempt(deps, tenant, options, first, isWanted)) ??
-      (await attempt(deps, tenant, options, first, isWanted, true));
-    if (flight) return { ...flight, leave };
-    throw new Error("a second attempt always ends in a flight or an error");
+    return { ...(await flyAfter(deps, tenant, cargo)), leave };
   } catch (error) {
     leave();
-    if (isStale(error)) deps.onStaleTenant(tenant.id);
     throw error;
+  }
+}
+
+/** Flies to where the tenant lives, following it when it has moved: each time round it has a new epoch. */
+async function flyAfter(deps: FlightDeps, tenant: TenantRef, cargo: Cargo): Promise<Omit<Flight, "leave">> {
+  try {
+    const flight = (await attempt(deps, tenant, cargo)) ?? (await attempt(deps, tenant, cargo, true));
+    if (flight) return flight;
+    throw new Error("a second attempt always ends in a flight or an error");
+  } catch (error) {
+    if (isStale(error)) deps.onStaleTenant(tenant.id);
+    if (!(error instanceof PlacementChanged)) throw error;
+    const moved = await deps.locate(tenant.id);
+    if (!moved || moved.epoch === tenant.epoch) throw error;
+    await deps.admit(moved);
+    return flyAfter(deps, moved, cargo);
   }
 }
 
@@ -92,9 +116,7 @@ function isStale(error: unknown): boolean {
 async function attempt(
   deps: FlightDeps,
   tenant: TenantRef,
-  options: TransactionOptions,
-  first: SqlStatement,
-  isWanted: () => boolean,
+  { options, first, isWanted }: Cargo,
   isLast = false,
 ): Promise<Omit<Flight, "leave"> | undefined> {
   const session = await deps.pool.acquire();
@@ -110,7 +132,7 @@ async function attempt(
   const isWarm = preamble.every((ahead) => ahead.isPrepared);
   const statement = isLast || !isWarm ? first : deps.names.name(first, session, statementKey(tenant));
   const outcome = await session.sendFlight(preamble, statement);
-  if (outcome.ok) return { session, first: { status: "fulfilled", value: outcome.answer } };
+  if (outcome.ok) return { session, tenant, first: { status: "fulfilled", value: outcome.answer } };
 
   const { error, completed } = outcome;
   if (completed === 0) {
@@ -129,7 +151,7 @@ async function attempt(
     session.destroy();
     return undefined;
   }
-  return { session, first: { status: "rejected", reason: error } };
+  return { session, tenant, first: { status: "rejected", reason: error } };
 }
 
 /** Ends a transaction that could not be entered. */

@@ -84,7 +84,7 @@ export function openTenantTransaction(
     noteTraces(statement);
     let answer: SqlAnswer;
     try {
-      answer = await session.send(deps.names.name(statement, session, statementKey(tenant)));
+      answer = await session.send(deps.names.name(statement, session, statementKey(begun.tenant)));
     } catch (error) {
       firstFailure ??= error;
       if (isCachedPlanChanged(error)) deps.names.renew();
@@ -114,8 +114,9 @@ export function openTenantTransaction(
   async function begin(statement: SqlStatement): Promise<SqlResult> {
     noteTraces(statement);
     flight = takeOff(deps, tenant, options, statement, () => phase !== "ended");
-    const { first, session, leave } = await flight;
-    begun = { session, leave };
+    const { first, ...rest } = await flight;
+    begun = rest;
+    const { session, leave } = rest;
     session.whenLost(() => {
       // The place and the connection go back at once: a handler that never answers must not keep them.
       if (phase === "open") giveBack(session, leave);
@@ -204,7 +205,9 @@ export function openTenantTransaction(
   let isCommitted = false;
 
   return {
-    tenant,
+    get tenant() {
+      return begun?.tenant ?? tenant;
+    },
     get db() {
       return (db ??= deps.drizzle(savepoints));
     },

@@ -28,6 +28,7 @@ export interface TransactionOptions {
  * travel in one flight.
  */
 export interface TenantTransaction {
+  /** Once begun, as `enter()` has accepted it: a tenant that was moved meanwhile is followed to its new place. */
   readonly tenant: TenantRef;
   readonly db: TenantDb;
   /** Statements the caller sent so far (BEGIN, enter and COMMIT are not counted). */

@@ -5,6 +5,7 @@ export type SqlPath =
   | "db/ledger.sql"
   | "db/migrations/0001_framework.sql"
   | "db/migrations/0002_idempotency.sql"
+  | "db/migrations/0003_moves.sql"
   | "db/queries/applied_migrations.sql"
   | "db/queries/begin_migration.sql"
   | "db/queries/blockers.sql"
@@ -13,11 +14,14 @@ export type SqlPath =
   | "db/queries/init_problems.sql"
   | "db/queries/insecure_tables.sql"
   | "db/queries/invalid_indexes.sql"
+  | "db/queries/ledger_differences.sql"
   | "db/queries/migration_lock_holder.sql"
   | "db/queries/migration_status.sql"
   | "db/queries/misplaced_tables.sql"
   | "db/queries/missing_grants.sql"
   | "db/queries/missing_sources.sql"
+  | "db/queries/move_sequences.sql"
+  | "db/queries/move_tables.sql"
   | "db/queries/schema_functions.sql"
   | "db/queries/schema_grants.sql"
   | "db/queries/schema_owned.sql"
@@ -25,6 +29,7 @@ export type SqlPath =
   | "db/queries/schema_tables.sql"
   | "db/queries/schema_types.sql"
   | "db/queries/schema_views.sql"
+  | "db/queries/tenant_lock_holders.sql"
   | "db/queries/unsafe_existing_roles.sql"
   | "db/queries/unsafe_role.sql"
   | "db/roles.sql"
@@ -420,6 +425,31 @@ grant execute on function
   rowhouse.store_idempotent_answer(text, bytea, smallint, jsonb, bytea)
   to rowhouse_app, rowhouse_tenant;
 `,
+"db/migrations/0003_moves.sql": `-- Moves of tenants from one placement to another: what was moved, and what is left of it where it came from. A row is
+-- written in the transaction that moved the rows, so it is there exactly when they are.
+
+create table rowhouse.moves (
+  tenant_id uuid not null references rowhouse.tenants (id) on delete cascade,
+  -- The tenant's epoch since this move.
+  epoch integer not null,
+  from_placement text not null check (from_placement in ('shared', 'schema', 'database')),
+  to_placement text not null check (to_placement in ('shared', 'schema', 'database')),
+  -- Per table: its name, its rows and their checksum, the same on both sides.
+  tables jsonb not null,
+  -- From when the tenant's transactions were held back, to when they could go on.
+  locked_at timestamptz not null,
+  moved_at timestamptz not null,
+  -- The rows where they came from are kept until someone asks for their removal.
+  keeps_source boolean not null,
+  erased_at timestamptz,
+  primary key (tenant_id, epoch)
+);
+
+alter table rowhouse.moves enable row level security;
+alter table rowhouse.moves force row level security;
+create policy owner_access on rowhouse.moves to rowhouse_owner using (true) with check (true);
+-- NOTE: nothing is granted to rowhouse_app: moving is the operator's.
+`,
 "db/queries/applied_migrations.sql": `-- A target's ($1) lines in the ledger of these sources ($2, text[]).
 select m.id, m.checksum, m.statements_done, m.state = 'applied' as is_applied
 from rowhouse.migrations m
@@ -708,14 +738,24 @@ where not i.indisvalid
   and n.nspname not like 'pg\\_%'
 order by 1;
 `,
-"db/queries/migration_lock_holder.sql": `-- Who holds the migration lock of this database (two numbers: $1 and $2). Of sessions of other roles the address is hidden.
+"db/queries/ledger_differences.sql": `-- Migrations of the application that one of two places has and the other has not: none when both have the same tables.
+--   $1 text: the dedicated schema
+select m.id, pg_catalog.min(m.target) as target
+from rowhouse.migrations m
+where m.target in ('shared', $1::text) and m.state = 'applied' and m.id not like 'rowhouse/%'
+group by m.id
+having count(*) = 1
+order by m.id;
+`,
+"db/queries/migration_lock_holder.sql": `-- Who holds a lock of runners of this database (two numbers: $1 and $2). Of sessions of other roles the address is hidden.
 select l.pid, l.pid = pg_catalog.pg_backend_pid() as held, a.client_addr::text as address
 from pg_catalog.pg_locks l
 left join pg_catalog.pg_stat_activity a on a.pid = l.pid
 where l.locktype = 'advisory'
   and l.granted
   and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
-  and l.classid = $1::oid and l.objid = $2::oid and l.objsubid = 2;
+  and l.classid = $1::oid and l.objid = $2::oid and l.objsubid = 2
+order by held desc;
 `,
 "db/queries/migration_status.sql": `-- How far each target is: one row for the shared schema and for each dedicated one.
 --   $1 text[]: ids of all migrations, in order   $2 text[]: those of the application, which dedicated schemas get
@@ -798,6 +838,125 @@ select distinct pg_catalog.split_part(m.id, '/', 1) as source
 from rowhouse.migrations m
 where m.target = 'shared' and pg_catalog.split_part(m.id, '/', 1) <> all (array['rowhouse'] || $1::text[])
 order by 1;
+`,
+"db/queries/move_sequences.sql": `-- Sequences that exist in both places, as quoted names. Of two that draw numbers for the same column the later one counts.
+--   $1 text: the dedicated schema
+select pg_catalog.format('public.%I', s.relname) as shared, pg_catalog.format('%I.%I', $1::text, s.relname) as dedicated
+from pg_catalog.pg_class s
+join pg_catalog.pg_class d on d.relname = s.relname and d.relkind = 'S'
+where s.relkind = 'S'
+  and s.relnamespace = 'public'::pg_catalog.regnamespace
+  and d.relnamespace = pg_catalog.to_regnamespace($1::text)
+order by s.relname;
+`,
+"db/queries/move_tables.sql": `-- The tables that hold a tenant's rows, as they are in both places: one row a table, in the order of their names. A partition
+-- belongs to its parent. Runs with search_path = '', so that types are printed with their schemas.
+--   $1 text: the dedicated schema, which need not exist
+with tables as (
+  select c.oid, c.relname::text as name, n.nspname = 'public' as is_shared
+  from pg_catalog.pg_class c
+  join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped
+  where n.nspname in ('public', $1::text) and c.relkind in ('r', 'p') and not c.relispartition
+),
+columns as (
+  select t.name as table_name, a.attname as name,
+    pg_catalog.min(a.attnum) as position,
+    pg_catalog.bool_or(a.attgenerated <> '') as is_generated,
+    pg_catalog.max(pg_catalog.format_type(a.atttypid, a.atttypmod)) filter (where t.is_shared) as shared_type,
+    pg_catalog.max(pg_catalog.format_type(a.atttypid, a.atttypmod)) filter (where not t.is_shared) as dedicated_type
+  from tables t
+  join pg_catalog.pg_attribute a on a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped
+  group by t.name, a.attname
+),
+column_lists as (
+  select c.table_name,
+    pg_catalog.string_agg(pg_catalog.quote_ident(c.name), ', ' order by c.position) as all_columns,
+    pg_catalog.string_agg(pg_catalog.quote_ident(c.name), ', ' order by c.position) filter (where not c.is_generated) as columns,
+    -- An enum or another type of one's own exists once in each place: its values go over as text.
+    pg_catalog.string_agg(
+      pg_catalog.quote_ident(c.name) || case when c.shared_type <> c.dedicated_type then '::text::' || c.dedicated_type else '' end,
+      ', ' order by c.position) filter (where not c.is_generated) as to_dedicated,
+    pg_catalog.string_agg(
+      pg_catalog.quote_ident(c.name) || case when c.shared_type <> c.dedicated_type then '::text::' || c.shared_type else '' end,
+      ', ' order by c.position) filter (where not c.is_generated) as to_shared,
+    pg_catalog.array_agg(c.name::text order by c.position) filter (where c.shared_type is null or c.dedicated_type is null) as lonely
+  from columns c
+  group by c.table_name
+),
+-- Every relation that a row of the table may be in: its partitions have triggers of their own.
+parts as (
+  select t.name as table_name, t.is_shared, p.relid as oid
+  from tables t
+  cross join lateral (
+    select t.oid as relid union select pt.relid::oid from pg_catalog.pg_partition_tree(t.oid) pt
+  ) as p
+),
+-- Those that fire for an ordinary session. 4: on INSERT, 8: on DELETE (pg_trigger.h).
+triggers as (
+  select p.table_name, p.is_shared, p.oid, g.tgname::text as name, g.tgenabled as enabled, g.tgtype as type
+  from parts p
+  join pg_catalog.pg_trigger g on g.tgrelid = p.oid and not g.tgisinternal and g.tgenabled in ('O', 'A')
+)
+select
+  t.name,
+  pg_catalog.format('public.%I', t.name) as shared,
+  pg_catalog.format('%I.%I', $1::text, t.name) as dedicated,
+  pg_catalog.bool_or(t.is_shared) as "inShared",
+  pg_catalog.bool_or(not t.is_shared) as "inDedicated",
+  l.all_columns as "allColumns",
+  l.columns,
+  l.to_dedicated as "toDedicated",
+  l.to_shared as "toShared",
+  coalesce(l.lonely, '{}') as lonely,
+  -- Of the shared table, by which it is read in pieces; empty when it has none.
+  coalesce((
+    select pg_catalog.array_agg(pg_catalog.quote_ident(a.attname) order by k.position)
+    from tables s
+    join pg_catalog.pg_constraint p on p.conrelid = s.oid and p.contype = 'p'
+    cross join lateral pg_catalog.unnest(p.conkey) with ordinality as k (attnum, position)
+    join pg_catalog.pg_attribute a on a.attrelid = s.oid and a.attnum = k.attnum
+    where s.name = t.name and s.is_shared and a.attname <> 'tenant_id'
+  ), '{}') as key,
+  -- Tables of the same place that it refers to, itself among them.
+  coalesce((
+    select pg_catalog.array_agg(distinct r.name)
+    from tables s
+    join pg_catalog.pg_constraint f on f.conrelid = s.oid and f.contype = 'f'
+    join tables r on r.oid = f.confrelid
+    where s.name = t.name
+  ), '{}') as "refersTo",
+  -- Tables outside that it refers to.
+  coalesce((
+    select pg_catalog.array_agg(distinct f.confrelid::pg_catalog.regclass::text)
+    from tables s
+    join pg_catalog.pg_constraint f on f.conrelid = s.oid and f.contype = 'f'
+    where s.name = t.name and not exists (select from tables r where r.oid = f.confrelid)
+  ), '{}') as "refersOutside",
+  coalesce((
+    select pg_catalog.array_agg(distinct g.name) from triggers g where g.table_name = t.name and g.is_shared and g.type & 4 <> 0
+  ), '{}') as "insertTriggers",
+  coalesce((
+    select pg_catalog.array_agg(distinct g.name) from triggers g where g.table_name = t.name and g.is_shared and g.type & 8 <> 0
+  ), '{}') as "deleteTriggers",
+  coalesce((
+    select pg_catalog.array_agg(distinct g.name) from triggers g where g.table_name = t.name and g.is_shared and g.enabled = 'A'
+  ), '{}') as "alwaysTriggers",
+  coalesce((
+    select pg_catalog.array_agg(
+      pg_catalog.format('alter table only %s disable trigger %I', g.oid::pg_catalog.regclass, g.name) order by g.oid, g.name)
+    from triggers g where g.table_name = t.name and not g.is_shared
+  ), '{}') as "disableTriggers",
+  coalesce((
+    select pg_catalog.array_agg(
+      pg_catalog.format('alter table only %s enable %s trigger %I', g.oid::pg_catalog.regclass,
+        case g.enabled when 'A' then 'always' else '' end, g.name) order by g.oid, g.name)
+    from triggers g where g.table_name = t.name and not g.is_shared
+  ), '{}') as "enableTriggers"
+from tables t
+join column_lists l on l.table_name = t.name
+group by t.name, l.all_columns, l.columns, l.to_dedicated, l.to_shared, l.lonely
+order by t.name collate "C";
 `,
 "db/queries/schema_functions.sql": `-- For scripts/dump-schema.ts: the functions and procedures of our schemas, with all their attributes.
 select pg_catalog.format('-- owner: %s', pg_catalog.pg_get_userbyid(p.proowner)) || E'\\n' ||
@@ -1027,6 +1186,18 @@ join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where n.nspname in ('rowhouse', 'public', 'global', 'extensions') and c.relkind in ('v', 'm')
 order by n.nspname collate "C", c.relname collate "C";
 `,
+"db/queries/tenant_lock_holders.sql": `-- Who holds a tenant's lock ($1 uuid): the sessions with a transaction of that tenant open. pg_locks shows a lock of one
+-- 64-bit number as two of 32 bits.
+select pg_catalog.format('server process %s (%s)', l.pid,
+    pg_catalog.concat_ws(', ', a.usename, nullif(a.application_name, ''))) as who
+from pg_catalog.pg_locks l
+left join pg_catalog.pg_stat_activity a on a.pid = l.pid
+where l.locktype = 'advisory' and l.granted and l.objsubid = 1
+  and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+  and (l.classid::bigint << 32 | l.objid::bigint) = rowhouse.tenant_lock($1::uuid)
+  and l.pid <> pg_catalog.pg_backend_pid()
+order by l.pid;
+`,
 "db/queries/unsafe_existing_roles.sql": `-- Roles of ours that exist already and could walk past row-level security: one row a reason. Asked before db/roles.sql
 -- takes a role over, and again after it.
 with ours as (
@@ -1248,7 +1419,9 @@ deliberate_tables (name, tenant_column, app_may) as (
     -- A tenant is the row: its id is the tenant. The application reads its own and writes none.
     ('tenants', 'id', array['SELECT']),
     -- Found through rowhouse.find_tenant_by_domain() only.
-    ('domains', 'tenant_id', array[]::text[])
+    ('domains', 'tenant_id', array[]::text[]),
+    -- The operator's account of moves.
+    ('moves', 'tenant_id', array[]::text[])
 ),
 -- Findings that are meant to be: the key, and the reason. Kept short; a test fails when one is no longer needed.
 exceptions (key, reason) as (
@@ -1256,6 +1429,7 @@ exceptions (key, reason) as (
     ('0001_unclassified_table:rowhouse.migrations', 'the ledger of migrations: the owner''s alone'),
     ('0003_tenant_column:rowhouse.tenants', 'the tenant''s own id'),
     ('0003_tenant_column:rowhouse.domains', 'written by the owner, who has no current tenant'),
+    ('0003_tenant_column:rowhouse.moves', 'written by the owner, who has no current tenant'),
     ('0020_primary_key:rowhouse.domains', 'a domain belongs to one tenant in the world, or it could not say whose it is'),
     ('0021_unique_without_tenant:rowhouse.tenants.tenants_slug_key', 'a slug says which tenant is meant'),
     ('0021_unique_without_tenant:rowhouse.api_keys.api_keys_prefix_key', 'a prefix says whose key it is; it is random')
@@ -2990,7 +3164,10 @@ select
     when t.id is null then pg_catalog.format('The schema %s belongs to tenant %s, which does not exist.', d.name, d.tenant)
     else pg_catalog.format('Tenant %s has the placement "%s", but there is a schema %s for it.', d.tenant, t.placement, d.name)
   end as detail,
-  'If nothing is being provisioned at this moment: look into it, then \`drop schema … cascade\` and drop its role.' as remediation,
+  case
+    when t.id is null then 'If nothing is being provisioned at this moment: look into it, then \`drop schema … cascade\` and drop its role.'
+    else pg_catalog.format('If it is not being moved at this moment: \`rowhouse tenant move %s --to %s\` removes the schema.', t.slug, t.placement)
+  end as remediation,
   pg_catalog.format('0035_orphaned_schema:%s', d.name) as key
 from dedicated_schemas d
 left join rowhouse.tenants t on t.id = d.tenant

@@ -53,12 +53,22 @@ export async function removeSchema(
   tenantId: string,
   { adminUrl, ownerUrl, rolePrefix }: Omit<ProvisionOptions, "folders">,
 ): Promise<void> {
-  const [schema, role] = [tenantSchema(tenantId), tenantRoleName(rolePrefix, tenantId)];
+  const schema = tenantSchema(tenantId);
   {
     await using owner = await connectSql(ownerUrl, "rowhouse provision");
-    await owner.query(`drop schema if exists ${schema} cascade`);
-    await owner.query("delete from rowhouse.migrations where target = $1", [schema]);
+    // One transaction: a ledger that speaks of a schema which is gone would have the next one left empty.
+    await owner.query(
+      `begin; drop schema if exists ${schema} cascade; delete from rowhouse.migrations where target = '${schema}'; commit`,
+    );
   }
+  await dropTenantRole(tenantId, { adminUrl, rolePrefix });
+}
+
+/** Removes the role of a tenant that has no schema any more. */
+export async function dropTenantRole(
+  tenantId: string,
+  { adminUrl, rolePrefix }: Pick<ProvisionOptions, "adminUrl" | "rolePrefix">,
+): Promise<void> {
   await using admin = await connectSql(adminUrl, "rowhouse provision");
-  await admin.query(`drop role if exists ${role}`);
+  await admin.query(`drop role if exists ${tenantRoleName(rolePrefix, tenantId)}`);
 }

@@ -1,8 +1,9 @@
 import { serverErrorOf } from "../database/server-error.ts";
 import type { Placement } from "../database/types.ts";
 import type { SqlConnection } from "../database/sql-connection.ts";
-import { LockTimeout, TenantBusy, TenantInvalid, TenantNotFound, UniqueViolation } from "../errors.ts";
+import { TenantInvalid, TenantNotFound, UniqueViolation } from "../errors.ts";
 import { provisionSchema, type ProvisionOptions, removeSchema } from "./provision-schema.ts";
+import { aloneWithTenant, TENANT_LOCK_WAIT } from "./tenant-lock.ts";
 import { isSlug, isUuid, type Tenant, type TenantStatus } from "../tenancy/tenant.ts";
 
 /** A tenant as operators see it. */
@@ -18,9 +19,6 @@ export interface NewTenant {
 }
 
 const COLUMNS = 'id, slug, name, status, placement, epoch, created_at as "createdAt"';
-
-/** How long a suspension waits for the tenant's running transactions. */
-const SUSPEND_LOCK_TIMEOUT = "30s";
 
 /**
  * Makes a tenant.
@@ -99,43 +97,39 @@ export async function findTenant(owner: SqlConnection, slugOrId: string): Promis
 }
 
 /**
- * Suspends a tenant: once this returns, none of its transactions runs and none can begin. It waits up to 30 seconds for
- * those that are running; new ones wait behind it meanwhile.
+ * Suspends a tenant: once this returns, none of its transactions runs and none can begin.
  *
+ * @param lockWait how long to wait for those that are running, in milliseconds; new ones wait behind it meanwhile
  * @throws TenantNotFound
  * @throws TenantBusy when a transaction of the tenant did not end in time; nothing has changed then
  */
-export function suspendTenant(owner: SqlConnection, slugOrId: string): Promise<TenantRecord> {
-  return setStatus(owner, slugOrId, "suspended");
+export function suspendTenant(
+  owner: SqlConnection,
+  slugOrId: string,
+  lockWait = TENANT_LOCK_WAIT,
+): Promise<TenantRecord> {
+  return setStatus(owner, slugOrId, "suspended", lockWait);
 }
 
 /** Opens the door to a suspended tenant again. @throws TenantNotFound, TenantBusy */
 export function resumeTenant(owner: SqlConnection, slugOrId: string): Promise<TenantRecord> {
-  return setStatus(owner, slugOrId, "active");
+  return setStatus(owner, slugOrId, "active", TENANT_LOCK_WAIT);
 }
 
-async function setStatus(owner: SqlConnection, slugOrId: string, status: TenantStatus): Promise<TenantRecord> {
+async function setStatus(
+  owner: SqlConnection,
+  slugOrId: string,
+  status: TenantStatus,
+  lockWait: number,
+): Promise<TenantRecord> {
   const { id } = await findTenant(owner, slugOrId);
-  await owner.query("begin");
-  try {
-    await owner.query(`set local lock_timeout = '${SUSPEND_LOCK_TIMEOUT}'`);
-    // Every transaction of the tenant holds this lock shared (rowhouse.enter).
-    await owner.query("select pg_catalog.pg_advisory_xact_lock(rowhouse.tenant_lock($1))", [id]);
+  return aloneWithTenant(owner, id, lockWait, async () => {
     const { rows } = await owner.query<TenantRecord>(
       `update rowhouse.tenants set status = $2 where id = $1 returning ${COLUMNS}`,
       [id, status],
     );
-    await owner.query("commit");
     return only(rows, slugOrId);
-  } catch (error) {
-    await owner.query("rollback").catch(() => {});
-    if (!(error instanceof LockTimeout)) throw error;
-    throw new TenantBusy(
-      `A transaction of tenant "${slugOrId}" did not end within ${SUSPEND_LOCK_TIMEOUT}. Nothing has changed; ` +
-        "look for it in pg_stat_activity, or try again.",
-      { cause: error },
-    );
-  }
+  });
 }
 
 function only<Row>(rows: readonly Row[], slugOrId: string): Row {

@@ -54,7 +54,7 @@ export async function migrateSchema(tenantId: string, options: DedicatedOptions)
   const { ownerUrl, rolePrefix, lockWait, lockTries } = options;
   const target = dedicatedTarget(rolePrefix, tenantId);
   await using connection = await connectSql(ownerUrl, `rowhouse migrate (${target.name})`);
-  await using lock = await takeMigrationLock(ownerUrl, lockWait, target.name);
+  await using lock = await takeMigrationLock(ownerUrl, lockWait, { target: target.name });
   const { rows } = await connection.query<{ pid: number }>("select pg_backend_pid() as pid");
   const watch = <Result>(work: () => Promise<Result>) => withBlockers(lock.connection, rows[0]!.pid, work);
   const pending = await pendingMigrations(connection, target.name, options.migrations, options.sources);

@@ -64,7 +64,7 @@ describe("the migration lock", () => {
     expect(error).toBeInstanceOf(MigrationLocked);
     expect(error.code).toBe("ERR_MIGRATION_LOCKED");
     expect(error.message).toMatch(
-      /^Another runner is migrating this database \(the one of server process \d+, from .+\) and was not done within 0\.1 s\. /,
+      /^Another runner is migrating this database, or moving a tenant \(the one of server process \d+, from .+\), and was not done within 0\.1 s\. /,
     );
   });
 
@@ -132,7 +132,7 @@ describe("the migration lock", () => {
     };
     const error = await caught(scratch.migrate(files));
     expect(error).toBeInstanceOf(MigrationLocked);
-    expect(error.message).toMatch(/^The migration lock was lost: /);
+    expect(error.message).toMatch(/^The lock was lost that keeps other runners out: /);
     expect(await scratch.as("owner", "select to_regclass('a')::text as a, to_regclass('b') as b")).toEqual([
       { a: "a", b: null },
     ]);

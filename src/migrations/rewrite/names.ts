@@ -11,7 +11,17 @@ export interface DedicatedNames {
 }
 
 /** Keys of lists that are one qualified name: schema, name. */
-const NAMES = ["names", "funcname", "typeName", "objname", "collname", "defnames", "opclassname", "opfamilyname"];
+const NAMES = [
+  "names",
+  "funcname",
+  "typeName",
+  "objname",
+  "collname",
+  "defnames",
+  "domainname",
+  "opclassname",
+  "opfamilyname",
+];
 /** Keys of lists that are column names, where "public" is one. */
 const COLUMNS: ReadonlySet<string> = new Set([
   "keys",

@@ -104,7 +104,19 @@ function scopeOfSchemas(subjects: readonly string[], isSchemaItself: boolean): S
 }
 
 /** Keys under which a statement names what it is about. */
-const SUBJECTS = ["relation", "sequence", "view", "into", "table", "typeName", "funcname", "object", "objects", "func"];
+const SUBJECTS = [
+  "relation",
+  "sequence",
+  "view",
+  "into",
+  "table",
+  "typeName",
+  "domainname",
+  "funcname",
+  "object",
+  "objects",
+  "func",
+];
 
 /** The schemas of what the statement is about: `public` where no schema is named. */
 function subjectSchemas(statement: Node): string[] {
@@ -146,7 +158,7 @@ function schemasIn(statement: Node): Set<string> {
   const schemas = new Set<string>();
   walk(statement, (node) => {
     if (typeof node["schemaname"] === "string" && "relname" in node) schemas.add(node["schemaname"]);
-    for (const key of ["names", "funcname", "typeName", "objname", "collname"]) {
+    for (const key of ["names", "funcname", "typeName", "domainname", "objname", "collname"]) {
       const names = stringsOf(node[key]);
       if (names && names.length >= 2) schemas.add(names[0] as string);
     }

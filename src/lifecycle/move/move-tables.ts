@@ -1,0 +1,54 @@
+import { tenantSchema } from "../../database/role-names.ts";
+import type { SqlConnection } from "../../database/sql-connection.ts";
+import { sql } from "../../generated/sql.ts";
+
+/** A table that holds a tenant's rows, in both places: db/queries/move_tables.sql. Lists are quoted SQL. */
+export interface MoveTable {
+  readonly name: string;
+  /** Its quoted name in the shared schema, and in the tenant's own. */
+  readonly shared: string;
+  readonly dedicated: string;
+  readonly inShared: boolean;
+  readonly inDedicated: boolean;
+  readonly allColumns: string;
+  /** Without generated columns. */
+  readonly columns: string;
+  /** The same, cast to the types of the place that they go to. */
+  readonly toDedicated: string;
+  readonly toShared: string;
+  /** Columns that one of the two places has not. */
+  readonly lonely: readonly string[];
+  /** The primary key without tenant_id. */
+  readonly key: readonly string[];
+  readonly refersTo: readonly string[];
+  readonly refersOutside: readonly string[];
+  /** Triggers of the shared table that the move of its rows would fire. */
+  readonly insertTriggers: readonly string[];
+  readonly deleteTriggers: readonly string[];
+  readonly alwaysTriggers: readonly string[];
+  /** Statements that stop, and start again, the triggers of the dedicated table. */
+  readonly disableTriggers: readonly string[];
+  readonly enableTriggers: readonly string[];
+}
+
+/** @param owner a connection as the owner role, with an empty search_path */
+export async function moveTables(owner: SqlConnection, tenantId: string): Promise<MoveTable[]> {
+  return (await owner.query<MoveTable>(sql["db/queries/move_tables.sql"], [tenantSchema(tenantId)])).rows;
+}
+
+/**
+ * Puts tables in an order in which each comes after those that it refers to. Tables that refer to each other in a circle,
+ * or to themselves, have to be written in one statement: foreign keys are checked at its end.
+ */
+export function parentsFirst(tables: readonly MoveTable[]): MoveTable[][] {
+  const groups: MoveTable[][] = [];
+  let left = [...tables];
+  while (left.length > 0) {
+    const waiting = new Set(left.map(({ name }) => name));
+    const ready = left.filter(({ name, refersTo }) => refersTo.every((other) => other === name || !waiting.has(other)));
+    if (ready.length === 0) return [...groups, left];
+    groups.push(...ready.map((table) => [table]));
+    left = left.filter((table) => !ready.includes(table));
+  }
+  return groups;
+}

@@ -37,18 +37,32 @@ export async function moveTables(owner: SqlConnection, tenantId: string): Promis
 }
 
 /**
- * Puts tables in an order in which each comes after those that it refers to. Tables that refer to each other in a circle,
- * or to themselves, have to be written in one statement: foreign keys are checked at its end.
+ * Puts tables in an order in which each comes after those that it refers to. Tables that refer to each other in a circle come as
+ * one group: they have to be written in one statement, since foreign keys are checked at its end.
+ * (Tarjan's strongly connected components, which come out in this order.)
  */
-export function parentsFirst(tables: readonly MoveTable[]): MoveTable[][] {
-  const groups: MoveTable[][] = [];
-  let left = [...tables];
-  while (left.length > 0) {
-    const waiting = new Set(left.map(({ name }) => name));
-    const ready = left.filter(({ name, refersTo }) => refersTo.every((other) => other === name || !waiting.has(other)));
-    if (ready.length === 0) return [...groups, left];
-    groups.push(...ready.map((table) => [table]));
-    left = left.filter((table) => !ready.includes(table));
+export function parentsFirst<Table extends Pick<MoveTable, "name" | "refersTo">>(tables: readonly Table[]): Table[][] {
+  const byName = new Map(tables.map((table) => [table.name, table]));
+  const visited = new Map<string, number>();
+  const open: Table[] = [];
+  const groups: Table[][] = [];
+
+  /** @returns the number of the earliest open table that can be reached from this one */
+  function visit(table: Table): number {
+    const number = visited.size;
+    let earliest = number;
+    visited.set(table.name, number);
+    open.push(table);
+    for (const name of table.refersTo) {
+      const other = byName.get(name);
+      if (!other) continue;
+      if (!visited.has(name)) earliest = Math.min(earliest, visit(other));
+      else if (open.includes(other)) earliest = Math.min(earliest, visited.get(name)!);
+    }
+    if (earliest === number) groups.push(open.splice(open.indexOf(table)));
+    return earliest;
   }
+
+  for (const table of tables) if (!visited.has(table.name)) visit(table);
   return groups;
 }

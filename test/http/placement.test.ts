@@ -5,6 +5,7 @@ import { z } from "zod";
 import { tenantSchema } from "../../src/database/role-names.ts";
 import { created, found } from "../../src/http/reply.ts";
 import { defineFeature } from "../../src/http/feature.ts";
+import { type MoveStep, moveTenant } from "../../src/lifecycle/move/move-tenant.ts";
 import { createDedicatedTenant } from "../../src/lifecycle/tenants.ts";
 import { createRowhouse, type Rowhouse } from "../../src/rowhouse.ts";
 import type { TenantResolver } from "../../src/tenancy/resolver.ts";
@@ -28,6 +29,8 @@ const header: TenantResolver = {
   resolve: ({ headers }) => Promise.resolve({ tenant: { by: "id", id: String(headers["x-tenant"]) } }),
 };
 
+const PARTS = { features: [feature], migrations: FOLDERS, resolvers: [header], log: "silent" as const };
+
 let server: TestDatabase;
 let rowhouse: Rowhouse;
 let shared: string;
@@ -40,8 +43,7 @@ beforeAll(async () => {
   const options = { adminUrl, ownerUrl, rolePrefix, folders: FOLDERS };
   dedicated = (await createDedicatedTenant(owner, { slug: "dedicated" }, options)).id;
   shared = (await server.createTenant()).id;
-  const parts = { url: server.appUrl, features: [feature], migrations: FOLDERS, resolvers: [header] };
-  rowhouse = await createRowhouse({ ...parts, log: "silent" });
+  rowhouse = await createRowhouse({ ...PARTS, url: server.appUrl });
 });
 
 afterAll(async () => {
@@ -81,6 +83,39 @@ describe("a route", () => {
         .get("/notes")
         .expect(200, [{ body: `of ${tenant}` }]);
     }
+  });
+
+  it("waits while the tenant is moved, follows it, and gives up with 503 and Retry-After after lock_timeout", async () => {
+    const { id } = await server.createTenant();
+    const { provisionerUrl: adminUrl, ownerUrl, rolePrefix } = server;
+    const move = (to: "schema" | "shared") => moveTenant(id, { to, adminUrl, ownerUrl, rolePrefix, folders: FOLDERS });
+    await as(id).post("/notes").send({ body: "before" }).expect(201);
+    const waiting: Promise<unknown>[] = [];
+    const onStep = ({ step, table }: MoveStep) => {
+      if (step === "copy" && table === "notes")
+        waiting.push(as(id).post("/notes").send({ body: "meanwhile" }).expect(201));
+    };
+    await moveTenant(id, { to: "schema", adminUrl, ownerUrl, rolePrefix, folders: FOLDERS, onStep });
+    await Promise.all(waiting);
+    expect(waiting.length).toBeGreaterThan(0);
+    await as(id)
+      .get("/notes")
+      .expect(200)
+      .expect(({ body }) => expect(body).toContainEqual({ body: "before" }));
+    await move("shared");
+    await as(id).get("/notes").expect(200);
+
+    await using owner = await server.connectAsOwner();
+    await owner.query("begin");
+    await owner.query("select pg_advisory_xact_lock(rowhouse.tenant_lock($1))", [id]);
+    const url = new URL(server.appUrl);
+    url.searchParams.set("options", "-c lock_timeout=100ms");
+    await using impatient = await createRowhouse({ ...PARTS, url: url.href });
+    const refused = await supertest(impatient.app).get("/notes").set("x-tenant", id).expect(503);
+    expect(refused.body).toMatchObject({ code: "ERR_TENANT_BUSY" });
+    expect(refused.headers["retry-after"]).toBe("1");
+    await owner.query("rollback");
+    await supertest(impatient.app).get("/notes").set("x-tenant", id).expect(200);
   });
 
   it("joins withTenant() in a dedicated schema as in the shared one", async () => {

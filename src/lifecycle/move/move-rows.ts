@@ -49,7 +49,7 @@ export function moveRows(owner: SqlConnection, tenant: TenantRecord, options: Mo
   options.onStep("lock");
   return aloneWithTenant(owner, tenant.id, options.lockWait, async () => {
     await assertUnmoved(owner, tenant);
-    const tables = await readyTables(owner, tenant, options.to);
+    const tables = await readyTables(owner, tenant);
     await copyTables(owner, tenant, tables, options);
     const moved: MovedTable[] = [];
     for (const table of tables) {
@@ -76,9 +76,9 @@ async function assertUnmoved(owner: SqlConnection, { id, epoch }: TenantRecord):
   throw new PlacementChanged(`Tenant ${id} was moved or removed meanwhile. Look where it is, and run again.`);
 }
 
-async function readyTables(owner: SqlConnection, tenant: TenantRecord, to: MoveDestination): Promise<MoveTable[]> {
+async function readyTables(owner: SqlConnection, tenant: TenantRecord): Promise<MoveTable[]> {
   const tables = await moveTables(owner, tenant.id);
-  const problems = [...(await ledgerDifferences(owner, tenant.id)), ...tableProblems(tables, tenant, to)];
+  const problems = [...(await ledgerDifferences(owner, tenant.id)), ...tableProblems(tables, tenant)];
   if (problems.length > 0)
     throw new MoveRefused(`Tenant "${tenant.slug}" cannot be moved:\n- ${problems.join("\n- ")}`);
   return tables;

@@ -81,21 +81,18 @@ async function findProblems(
   { to, folders, keepSource }: PlanOptions,
 ): Promise<string[]> {
   if (tenant.placement === "database") return ["A tenant in a database of its own cannot be moved yet."];
+  const differences = await ledgerDifferences(owner, tenant.id);
+  // A schema that is not made yet, or whose making was stopped, is brought up first: its tables are compared after that.
+  const isComparable = to === "shared" || differences.length === 0;
   return [
-    ...(await migrationProblems(owner, tenant, to, folders)),
-    ...tableProblems(tables, tenant, to),
+    ...(to === "shared" ? differences : await migrationProblems(owner, folders)),
+    ...(isComparable ? tableProblems(tables, tenant) : []),
     ...(await triggerProblems(owner, tables, to, keepSource)),
     ...(await leftoverProblems(owner, tenant, tables, to)),
   ];
 }
 
-async function migrationProblems(
-  owner: SqlConnection,
-  { id }: TenantRecord,
-  to: MoveDestination,
-  folders: readonly MigrationFolder[],
-): Promise<string[]> {
-  if (to === "shared") return ledgerDifferences(owner, id);
+async function migrationProblems(owner: SqlConnection, folders: readonly MigrationFolder[]): Promise<string[]> {
   const sources = folders.map(({ source }) => source);
   const missing = await owner.query<{ source: string }>(sql["db/queries/missing_sources.sql"], [sources]);
   const shared = (await migrationStatus(owner, folders)).find(({ target }) => target === "shared");
@@ -119,13 +116,8 @@ export async function ledgerDifferences(owner: SqlConnection, tenantId: string):
   return rows.map(({ id, target }) => `Migration ${id} is applied in ${target} only. Run \`rowhouse migrate\` first.`);
 }
 
-/** Says in what the tables of the two places differ. Before its schema is made, a tenant's own place has none. */
-export function tableProblems(
-  tables: readonly MoveTable[],
-  { id }: { readonly id: string },
-  to: MoveDestination,
-): string[] {
-  if (to === "schema" && tables.every(({ inDedicated }) => !inDedicated)) return [];
+/** Says in what the tables of the two places differ. */
+export function tableProblems(tables: readonly MoveTable[], { id }: { readonly id: string }): string[] {
   const schema = tenantSchema(id);
   return tables.flatMap(({ name, shared, dedicated, inShared, inDedicated, lonely }) => {
     if (!inShared) return [`There is a table ${dedicated}, but no ${shared}. Make it by a migration, or drop it.`];

@@ -6,6 +6,7 @@ import type { SqlConnection } from "../../../src/database/sql-connection.ts";
 import type { Database } from "../../../src/database/types.ts";
 import { moveTenant } from "../../../src/lifecycle/move/move-tenant.ts";
 import type { MoveDestination } from "../../../src/lifecycle/move/plan-move.ts";
+import { provisionSchema } from "../../../src/lifecycle/provision-schema.ts";
 import { findTenant } from "../../../src/lifecycle/tenants.ts";
 import { createTenantContext } from "../../../src/tenancy/context.ts";
 import { createRegistry } from "../../../src/tenancy/registry.ts";
@@ -111,6 +112,18 @@ describe("a move that was killed", () => {
     expect((await schemas()).rowCount).toBe(1);
     expect(await moveTenant(tenant.id, optionsOf("shared", tenant))).toMatchObject({ isMoved: false });
     expect((await schemas()).rowCount).toBe(0);
+    expect(await count(tenant.id)).toBe(30);
+  });
+
+  it("while it made the schema goes on with that", async () => {
+    const tenant = await server.createTenant();
+    await withTenant(tenant.id, (db) => fillBank(db, 6, 10));
+    const schema = tenantSchema(tenant.id);
+    await provisionSchema(tenant.id, optionsOf("schema", tenant));
+    await owner.query(`drop table ${schema}.entries, ${schema}.transfers, ${schema}.accounts`);
+    await owner.query(`drop type ${schema}.transfer_state; drop domain ${schema}.cents`);
+    await owner.query("delete from rowhouse.migrations where target = $1 and id like 'bank/%'", [schema]);
+    expect(await moveTenant(tenant.id, optionsOf("schema", tenant))).toMatchObject({ isMoved: true });
     expect(await count(tenant.id)).toBe(30);
   });
 

@@ -171,6 +171,43 @@ describe("rowhouse", () => {
     }
   });
 
+  it("moves a tenant there and back, after a plan that changes nothing", async () => {
+    await rowhouse(["tenant", "create", "mover"]);
+    const migrations = ["--migrations", "test=test/fixtures/migrations"];
+    const admin = { ADMIN_DATABASE_URL: server.provisionerUrl };
+    const move = (...args: string[]) => rowhouse(["tenant", "move", "mover", ...args], admin);
+    const placement = async () =>
+      (await server.asOwner("select placement from rowhouse.tenants where slug = 'mover'")).rows[0];
+
+    const plan = await move("--to", "schema", ...migrations, "--dry-run");
+    expect(plan).toMatchObject({ code: 0, stderr: "" });
+    expect(plan.stdout).toMatch(/shared -> schema[^]*notes +0[^]*1\. make the tenant's role[^]*nothing is in the way/);
+    expect(await move("--to", "schema", "--dry-run")).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('in the way:\n- The shared schema has migrations of "test"'),
+    });
+    expect(await placement()).toEqual({ placement: "shared" });
+
+    const there = await move("--to", "schema", ...migrations);
+    expect(there).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('mover lives in "schema" now, with epoch 2'),
+    });
+    expect(there.stderr).toMatch(/^plan\nprovision\nlock\ncopy notes\ncopy note_tags\n/);
+    const back = await move("--to", "shared", "--json");
+    expect(JSON.parse(back.stdout)).toMatchObject({ isMoved: true, tenant: { placement: "shared", epoch: 3 } });
+    expect(await move("--to", "shared")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('the tenant has the placement "shared" already'),
+    });
+    expect(await move("--to", "moon")).toMatchObject({ code: 2, stderr: expect.stringContaining("shared, schema") });
+    expect(await move("--to", "schema", "--lock-wait", "soon")).toMatchObject({ code: 2 });
+    expect(await move("--to", "schema")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("[ERR_MOVE_REFUSED]"),
+    });
+  });
+
   it("finds a sabotage and says how to mend it", async () => {
     await server.asOwner("drop policy tenant_isolation on public.notes");
     const doctor = await rowhouse(["doctor"]);

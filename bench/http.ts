@@ -2,17 +2,15 @@
  * `npm run bench:http`: requests per second over HTTP, ours and each contender in turn on the same rows, 16 connections.
  * Prints medians and ratios and writes results/http.json. See README.md for the method.
  */
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import autocannon from "autocannon";
+import type autocannon from "autocannon";
 import { CONTENDERS, type Contender } from "./contenders.ts";
+import { heapUsed, load, median, type Running, start } from "./http-load.ts";
 import { type BenchDatabase, openBenchDatabase } from "./setup.ts";
 
 const ROUNDS = Number(process.env["ROUNDS"] ?? 5);
 const SECONDS = Number(process.env["SECONDS"] ?? 4);
-const CONNECTIONS = 16;
 const MEMORY_REQUESTS = 100_000;
 
 type Request = autocannon.Request;
@@ -33,44 +31,6 @@ function requestsFor(work: Work, { tenants }: BenchDatabase): Request[] {
   });
 }
 
-async function run(port: number, requests: Request[], amount: { duration: number } | { amount: number }) {
-  const result = await autocannon({ url: `http://127.0.0.1:${port}`, connections: CONNECTIONS, requests, ...amount });
-  if (result.non2xx > 0 || result.errors > 0) {
-    throw new Error(`${result.non2xx} answers were not 2xx, ${result.errors} failed: the figures would mean nothing`);
-  }
-  return result;
-}
-
-interface Running {
-  readonly child: ChildProcess;
-  readonly port: number;
-}
-
-async function start(name: Contender, { appUrl, ownerUrl }: BenchDatabase): Promise<Running> {
-  const child = fork(path.join(import.meta.dirname, "http-server.ts"), [name, appUrl, ownerUrl], {
-    execArgv: [
-      "--import",
-      "tsx",
-      "--expose-gc",
-      ...(process.env["PROFILE"] ? ["--cpu-prof", "--cpu-prof-dir=bench/results/profiles"] : []),
-    ],
-    env: { ...process.env, NODE_ENV: "production" },
-  });
-  const [{ port }] = (await once(child, "message")) as [{ port: number }];
-  return { child, port };
-}
-
-const median = (values: readonly number[]): number => {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? NaN;
-};
-
-async function heapUsed(child: ChildProcess): Promise<number> {
-  child.send("memory");
-  const [{ memory }] = (await once(child, "message")) as [{ memory: NodeJS.MemoryUsage }];
-  return memory.heapUsed / 1024 / 1024;
-}
-
 await using database = await openBenchDatabase();
 const rates = new Map<string, number[]>();
 const running = new Map<Contender, Running>();
@@ -78,10 +38,10 @@ for (const name of CONTENDERS) running.set(name, await start(name, database));
 
 for (const work of WORK) {
   const requests = requestsFor(work, database);
-  for (const { port } of running.values()) await run(port, requests, { duration: 2 });
+  for (const { port } of running.values()) await load(port, requests, { duration: 2 });
   for (let round = 0; round < ROUNDS; round++) {
     for (const [name, { port }] of running) {
-      const { requests: perSecond } = await run(port, requests, { duration: SECONDS });
+      const { requests: perSecond } = await load(port, requests, { duration: SECONDS });
       const key = `${work} ${name}`;
       rates.set(key, [...(rates.get(key) ?? []), perSecond.average]);
     }
@@ -101,9 +61,9 @@ const rows: { contender: string; metric: string; unit: string; median: number }[
 const ours = running.get("rowhouse");
 if (ours && process.env["MEMORY"] !== "off") {
   const requests = requestsFor("get", database);
-  await run(ours.port, requests, { amount: 20_000 });
+  await load(ours.port, requests, { amount: 20_000 });
   const before = await heapUsed(ours.child);
-  await run(ours.port, requests, { amount: MEMORY_REQUESTS });
+  await load(ours.port, requests, { amount: MEMORY_REQUESTS });
   const after = await heapUsed(ours.child);
   rows.push({ contender: "rowhouse", metric: "heap before", unit: "MiB", median: Number(before.toFixed(1)) });
   rows.push({

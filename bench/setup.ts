@@ -7,38 +7,47 @@ import { connectSql } from "../src/database/sql-connection.ts";
 import { initDatabase } from "../src/migrations/init-database.ts";
 import { migrate } from "../src/migrations/migrate.ts";
 
-export const TENANTS = 100;
-export const ROWS_PER_TENANT = 1_000;
+const TENANTS = 100;
+const ROWS_PER_TENANT = 1_000;
 
-export interface BenchDatabase extends AsyncDisposable {
+export interface BenchServer extends AsyncDisposable {
   readonly appUrl: string;
   readonly ownerUrl: string;
+  readonly adminUrl: string;
+}
+
+export interface BenchDatabase extends BenchServer {
   /** The tenants that requests are made for, each with some of its rows' ids. */
   readonly tenants: readonly { readonly id: string; readonly rows: readonly string[] }[];
 }
 
-/**
- * A PostgreSQL of the benchmark's own, with the server's usual settings, and the same rows in three tables: `public.notes`
- * is Rowhouse's tenant table, `tutorial.notes` has the policy that tutorials show, `plain.notes` has no row-level security.
- */
-export async function openBenchDatabase(): Promise<BenchDatabase> {
+/** A PostgreSQL of the benchmark's own, with the server's usual settings and the roles. */
+export async function openBenchServer(): Promise<BenchServer> {
   const directory = path.join(tmpdir(), `rowhouse-bench-${randomBytes(6).toString("hex")}`);
   const servers = await openServers({ urls: undefined, dataDirectory: directory, rolePrefix: "rowhouse" });
   const { admin, owner, app } = servers.urls;
   if (!admin || !servers.embedded) throw new Error("the benchmark runs on an embedded server");
   await initDatabase({ adminUrl: admin, rolePrefix: "rowhouse", passwords: servers.embedded.passwords });
-  const folder = { source: "bench", path: path.join(import.meta.dirname, "migrations") };
-  await migrate({ ownerUrl: owner, rolePrefix: "rowhouse", folders: [folder] });
-  const tenants = await fill(owner);
   return {
     appUrl: app,
     ownerUrl: owner,
-    tenants,
+    adminUrl: admin,
     async [Symbol.asyncDispose]() {
       await servers.stop();
       await rm(directory, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * The same rows in three tables: `public.notes` is Rowhouse's tenant table, `tutorial.notes` has the policy that tutorials
+ * show, `plain.notes` has no row-level security.
+ */
+export async function openBenchDatabase(): Promise<BenchDatabase> {
+  const server = await openBenchServer();
+  const folder = { source: "bench", path: path.join(import.meta.dirname, "migrations/http") };
+  await migrate({ ownerUrl: server.ownerUrl, rolePrefix: "rowhouse", folders: [folder] });
+  return { ...server, tenants: await fill(server.ownerUrl) };
 }
 
 async function fill(ownerUrl: string): Promise<BenchDatabase["tenants"]> {

@@ -76,6 +76,13 @@ export {
 export type { MoveDestination, MovePlan } from "./lifecycle/move/plan-move.ts";
 export type { MovedTable } from "./lifecycle/move/move-rows.ts";
 export {
+  advisePlacement,
+  type AdvisedTable,
+  type AdviseOptions,
+  type PlacementAdvice,
+  type TenantAdvice,
+} from "./lifecycle/advise-placement.ts";
+export {
   createApiKey,
   listApiKeys,
   revokeApiKey,

@@ -8,6 +8,7 @@ import {
   suspendTenant,
   type TenantRecord,
 } from "../lifecycle/tenants.ts";
+import { addAdvise } from "./advise.ts";
 import { addMove } from "./move.ts";
 import { print, table } from "./output.ts";
 import { toFolder } from "./provisioning.ts";
@@ -96,4 +97,5 @@ export function addTenants(program: Command): void {
       );
   }
   addMove(tenant);
+  addAdvise(tenant);
 }

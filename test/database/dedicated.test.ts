@@ -159,9 +159,13 @@ describe("the wall of a dedicated schema", () => {
     await app.query("rollback");
   });
 
-  it("refuses who believes that the tenant is still in the shared tables", async () => {
-    const stale = { ...(await newDedicated("stale")), epoch: 7 };
-    await expect(run(stale, (db) => db.select().from(notes))).rejects.toMatchObject({ code: "ERR_PLACEMENT_CHANGED" });
+  it("lets nobody in who believes that the tenant is still in the shared tables, and leads him to where it is", async () => {
+    const current = await newDedicated("stale");
+    const refused = server.asApp("select rowhouse.enter($1, 7)", [current.id]);
+    await expect(refused).rejects.toMatchObject({ cause: { code: "RH003" } });
+    const stale: TenantRef = { id: current.id, placement: "shared", epoch: 7 };
+    await run(stale, (db) => db.insert(notes).values({ body: "followed" }));
+    expect(await bodies(current)).toEqual(["followed"]);
   });
 });
 

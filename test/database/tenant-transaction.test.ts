@@ -163,13 +163,24 @@ describe("entering", () => {
     expect(await bodies(c)).toEqual([]);
   });
 
-  it("refuses a transaction that believes in an old placement", async () => {
+  it("begins anew, as what the tenant is now, where it believed in an old placement", async () => {
     const c = await newTenant("moved");
     await server.asOwner("update rowhouse.tenants set epoch = 2 where id = $1", [c.id]);
+    await expect(server.asApp("select rowhouse.enter($1, 1)", [c.id])).rejects.toMatchObject({
+      cause: { code: "RH003" },
+    });
     const stale = database.open(c);
-    await expect(stale.db.select().from(notes)).rejects.toMatchObject({ code: "ERR_PLACEMENT_CHANGED" });
-    await stale.rollback();
-    expect(await bodies({ ...c, epoch: 2 })).toEqual([]);
+    expect(await stale.db.select().from(notes)).toEqual([]);
+    expect(stale.tenant).toMatchObject({ id: c.id, epoch: 2 });
+    await stale.commit();
+  });
+
+  it("refuses a tenant that has moved to where this process cannot follow", async () => {
+    const c = await newTenant("away");
+    await server.asOwner("update rowhouse.tenants set placement = 'database' where id = $1", [c.id]);
+    const transaction = database.open(c);
+    await expect(transaction.db.select().from(notes)).rejects.toMatchObject({ code: "ERR_PLACEMENT_CHANGED" });
+    await transaction.rollback();
   });
 
   it("waits while the tenant's lock is held exclusively, and sees what its holder committed", async () => {
@@ -186,9 +197,9 @@ describe("entering", () => {
         (error: { code: string }) => error.code,
       );
     await untilSomeoneWaits();
-    await mover.query("update rowhouse.tenants set epoch = epoch + 1 where id = $1", [c.id]);
+    await mover.query("update rowhouse.tenants set status = 'suspended' where id = $1", [c.id]);
     await mover.query("commit");
-    expect(await outcome).toBe("ERR_PLACEMENT_CHANGED");
+    expect(await outcome).toBe("ERR_TENANT_SUSPENDED");
     await transaction.rollback();
     await mover.end();
   });

@@ -125,7 +125,11 @@ function assertPossible({ tenant, to, problems }: MovePlan): void {
 
 type Mover = MoveOptions & Required<Pick<MoveOptions, "onStep">>;
 
-async function move(owner: SqlConnection, tenant: TenantRecord, options: Mover & { assertAllowed(): Promise<void> }) {
+async function move(
+  owner: SqlConnection,
+  tenant: TenantRecord,
+  options: Mover & { assertAllowed: () => Promise<void> },
+) {
   const { to, ownerUrl, adminUrl, rolePrefix, folders = [], keepSource = false, assertAllowed, onStep } = options;
   // What an earlier move has left at the destination and was stopped at erasing.
   await erase(owner, tenant, to, options, "unfinished");

@@ -22,6 +22,10 @@ alter role rowhouse_worker in database … set lock_timeout=5s;
 alter role rowhouse_worker in database … set search_path=pg_temp;
 alter role rowhouse_worker in database … set statement_timeout=30s;
 
+-- Types, domains and sequences
+
+create sequence rowhouse.ready_jobs_seq as bigint start 1 increment 1;
+
 -- Tables
 
 -- owner: rowhouse_owner
@@ -54,6 +58,54 @@ create policy tenant_access on rowhouse.api_keys to rowhouse_app, rowhouse_tenan
 create policy tenant_isolation on rowhouse.api_keys as restrictive to rowhouse_app, rowhouse_tenant
   using ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)))
   with check ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)));
+
+-- owner: rowhouse_owner
+create table rowhouse.claims (
+  lease uuid default gen_random_uuid() not null,
+  worker_id uuid not null,
+  job_ids uuid[] not null,
+  tenant_ids uuid[] not null,
+  claimed_at timestamp with time zone default clock_timestamp() not null,
+  constraint claims_pkey PRIMARY KEY (lease)
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000);
+alter table rowhouse.claims enable row level security;
+alter table rowhouse.claims force row level security;
+create policy owner_access on rowhouse.claims to rowhouse_owner
+  using (true)
+  with check (true);
+create policy queue_access on rowhouse.claims to rowhouse_queue
+  using (true)
+  with check (true);
+
+-- owner: rowhouse_owner
+create table rowhouse.dead_jobs (
+  tenant_id uuid default rowhouse.current_tenant() not null,
+  id uuid not null,
+  type text not null,
+  queue text not null,
+  priority smallint not null,
+  payload jsonb not null,
+  payload_version integer not null,
+  attempts integer not null,
+  max_attempts integer not null,
+  unique_key text,
+  created_at timestamp with time zone not null,
+  failures jsonb not null,
+  died_at timestamp with time zone default clock_timestamp() not null,
+  constraint dead_jobs_pkey PRIMARY KEY (tenant_id, id)
+);
+alter table rowhouse.dead_jobs enable row level security;
+alter table rowhouse.dead_jobs force row level security;
+create policy owner_access on rowhouse.dead_jobs to rowhouse_owner
+  using (true)
+  with check (true);
+create policy queue_access on rowhouse.dead_jobs to rowhouse_queue
+  using (true)
+  with check (true);
+create policy tenant_access on rowhouse.dead_jobs for select to rowhouse_app, rowhouse_tenant
+  using (true);
+create policy tenant_isolation on rowhouse.dead_jobs as restrictive to rowhouse_app, rowhouse_tenant
+  using ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)));
 
 -- owner: rowhouse_owner
 create table rowhouse.domains (
@@ -101,6 +153,86 @@ create policy tenant_isolation on rowhouse.idempotency_keys as restrictive to ro
   with check ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)));
 
 -- owner: rowhouse_owner
+create table rowhouse.job_history (
+  tenant_id uuid default rowhouse.current_tenant() not null,
+  id uuid not null,
+  type text not null,
+  queue text not null,
+  attempts integer not null,
+  outcome text not null,
+  created_at timestamp with time zone not null,
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone default clock_timestamp() not null,
+  constraint job_history_pkey PRIMARY KEY (tenant_id, id, finished_at),
+  constraint job_history_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'cancelled'::text, 'discarded'::text])))
+) partition by RANGE (finished_at);
+alter table rowhouse.job_history enable row level security;
+alter table rowhouse.job_history force row level security;
+create policy owner_access on rowhouse.job_history to rowhouse_owner
+  using (true)
+  with check (true);
+create policy queue_access on rowhouse.job_history to rowhouse_queue
+  using (true)
+  with check (true);
+create policy tenant_access on rowhouse.job_history for select to rowhouse_app, rowhouse_tenant
+  using (true);
+create policy tenant_isolation on rowhouse.job_history as restrictive to rowhouse_app, rowhouse_tenant
+  using ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)));
+
+-- owner: rowhouse_owner
+create table rowhouse.job_history_rest (
+  tenant_id uuid default rowhouse.current_tenant() not null,
+  id uuid not null,
+  type text not null,
+  queue text not null,
+  attempts integer not null,
+  outcome text not null,
+  created_at timestamp with time zone not null,
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone default clock_timestamp() not null,
+  constraint job_history_rest_pkey PRIMARY KEY (tenant_id, id, finished_at),
+  constraint job_history_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'cancelled'::text, 'discarded'::text])))
+) partition DEFAULT;
+
+-- owner: rowhouse_owner
+create table rowhouse.jobs (
+  tenant_id uuid default rowhouse.current_tenant() not null,
+  id uuid default rowhouse.uuid_v7() not null,
+  type text not null,
+  queue text not null,
+  priority smallint not null,
+  payload jsonb not null,
+  payload_version integer not null,
+  attempts integer default 0 not null,
+  max_attempts integer not null,
+  unique_key text,
+  run_at timestamp with time zone not null,
+  created_at timestamp with time zone default clock_timestamp() not null,
+  failures jsonb default '[]'::jsonb not null,
+  constraint jobs_pkey PRIMARY KEY (tenant_id, id),
+  constraint jobs_attempts_check CHECK ((attempts >= 0)),
+  constraint jobs_max_attempts_check CHECK ((max_attempts > 0)),
+  constraint jobs_payload_version_check CHECK ((payload_version > 0)),
+  constraint jobs_priority_check CHECK (((priority >= 0) AND (priority <= 3))),
+  constraint jobs_queue_check CHECK (((queue <> ''::text) AND (length(queue) <= 100))),
+  constraint jobs_type_check CHECK (((type <> ''::text) AND (length(type) <= 200))),
+  constraint jobs_unique_key_check CHECK (((length(unique_key) >= 1) AND (length(unique_key) <= 500)))
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_scale_factor=0.2);
+alter table rowhouse.jobs enable row level security;
+alter table rowhouse.jobs force row level security;
+CREATE UNIQUE INDEX jobs_tenant_id_type_unique_key_idx ON rowhouse.jobs USING btree (tenant_id, type, unique_key) WHERE (unique_key IS NOT NULL);
+create policy owner_access on rowhouse.jobs to rowhouse_owner
+  using (true)
+  with check (true);
+create policy queue_access on rowhouse.jobs to rowhouse_queue
+  using (true)
+  with check (true);
+create policy tenant_access on rowhouse.jobs for select to rowhouse_app, rowhouse_tenant
+  using (true);
+create policy tenant_isolation on rowhouse.jobs as restrictive to rowhouse_app, rowhouse_tenant
+  using ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)));
+
+-- owner: rowhouse_owner
 create table rowhouse.migrations (
   target text not null,
   id text not null,
@@ -145,6 +277,30 @@ create policy owner_access on rowhouse.moves to rowhouse_owner
   with check (true);
 
 -- owner: rowhouse_owner
+create table rowhouse.ready_jobs (
+  seq bigint default nextval('rowhouse.ready_jobs_seq'::regclass) not null,
+  queue text not null,
+  tenant_id uuid default rowhouse.current_tenant() not null,
+  type text not null,
+  priority smallint not null,
+  job_id uuid not null,
+  constraint ready_jobs_pkey PRIMARY KEY (seq)
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000);
+alter table rowhouse.ready_jobs enable row level security;
+alter table rowhouse.ready_jobs force row level security;
+CREATE INDEX ready_jobs_lane_idx ON rowhouse.ready_jobs USING btree (queue, tenant_id, type, priority, seq);
+create policy owner_access on rowhouse.ready_jobs to rowhouse_owner
+  using (true)
+  with check (true);
+create policy queue_access on rowhouse.ready_jobs to rowhouse_queue
+  using (true)
+  with check (true);
+create policy tenant_access on rowhouse.ready_jobs for select to rowhouse_app, rowhouse_tenant
+  using (true);
+create policy tenant_isolation on rowhouse.ready_jobs as restrictive to rowhouse_app, rowhouse_tenant
+  using ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)));
+
+-- owner: rowhouse_owner
 create table rowhouse.tenants (
   id uuid default rowhouse.uuid_v7() not null,
   slug text not null,
@@ -166,12 +322,113 @@ alter table rowhouse.tenants force row level security;
 create policy owner_access on rowhouse.tenants to rowhouse_owner
   using (true)
   with check (true);
+create policy queue_access on rowhouse.tenants for select to rowhouse_queue
+  using (true);
 create policy tenant_access on rowhouse.tenants for select to rowhouse_app, rowhouse_tenant
   using (true);
 create policy tenant_isolation on rowhouse.tenants as restrictive to rowhouse_app, rowhouse_tenant
   using ((id = ( SELECT rowhouse.current_tenant() AS current_tenant)));
 
+-- owner: rowhouse_owner
+create table rowhouse.waiting_jobs (
+  run_at timestamp with time zone not null,
+  tenant_id uuid default rowhouse.current_tenant() not null,
+  job_id uuid not null,
+  constraint waiting_jobs_pkey PRIMARY KEY (tenant_id, job_id)
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000);
+alter table rowhouse.waiting_jobs enable row level security;
+alter table rowhouse.waiting_jobs force row level security;
+CREATE INDEX waiting_jobs_run_at_idx ON rowhouse.waiting_jobs USING btree (run_at);
+create policy owner_access on rowhouse.waiting_jobs to rowhouse_owner
+  using (true)
+  with check (true);
+create policy queue_access on rowhouse.waiting_jobs to rowhouse_queue
+  using (true)
+  with check (true);
+create policy tenant_access on rowhouse.waiting_jobs for select to rowhouse_app, rowhouse_tenant
+  using (true);
+create policy tenant_isolation on rowhouse.waiting_jobs as restrictive to rowhouse_app, rowhouse_tenant
+  using ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)));
+
+-- owner: rowhouse_owner
+create table rowhouse.workers (
+  id uuid default gen_random_uuid() not null,
+  name text not null,
+  started_at timestamp with time zone default clock_timestamp() not null,
+  expires_at timestamp with time zone not null,
+  constraint workers_pkey PRIMARY KEY (id)
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
+alter table rowhouse.workers enable row level security;
+alter table rowhouse.workers force row level security;
+create policy owner_access on rowhouse.workers to rowhouse_owner
+  using (true)
+  with check (true);
+create policy queue_access on rowhouse.workers to rowhouse_queue
+  using (true)
+  with check (true);
+
 -- Functions
+
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.all_lanes()
+ RETURNS TABLE(queue text, tenant_id uuid, type text, priority smallint, first bigint)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO ''
+BEGIN ATOMIC
+ WITH RECURSIVE lane AS (
+         ( SELECT r.queue,
+             r.tenant_id,
+             r.type,
+             r.priority,
+             r.seq
+            FROM rowhouse.ready_jobs r
+           ORDER BY r.queue, r.tenant_id, r.type, r.priority, r.seq
+          LIMIT 1)
+         UNION ALL
+          SELECT n.queue,
+             n.tenant_id,
+             n.type,
+             n.priority,
+             n.seq
+            FROM (lane l_1
+              CROSS JOIN LATERAL ( SELECT r.queue,
+                     r.tenant_id,
+                     r.type,
+                     r.priority,
+                     r.seq
+                    FROM rowhouse.ready_jobs r
+                   WHERE (ROW(r.queue, r.tenant_id, r.type, r.priority) > ROW(l_1.queue, l_1.tenant_id, l_1.type, l_1.priority))
+                   ORDER BY r.queue, r.tenant_id, r.type, r.priority, r.seq
+                  LIMIT 1) n)
+         )
+  SELECT l.queue,
+     l.tenant_id,
+     l.type,
+     l.priority,
+     l.seq
+    FROM lane l;
+END;
+
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.cancel_job(job uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  with gone as (
+    delete from rowhouse.jobs j where j.tenant_id = rowhouse.current_tenant() and j.id = job returning j.*
+  ),
+  unwait as (
+    delete from rowhouse.waiting_jobs w where w.tenant_id = rowhouse.current_tenant() and w.job_id = job
+  )
+  insert into rowhouse.job_history (tenant_id, id, type, queue, attempts, outcome, created_at)
+  select g.tenant_id, g.id, g.type, g.queue, g.attempts, 'cancelled', g.created_at from gone g;
+  return found;
+end
+$function$;
 
 -- owner: rowhouse_owner
 CREATE OR REPLACE FUNCTION rowhouse.claim_idempotency_key(claimed text, hash bytea)
@@ -201,12 +458,145 @@ begin
 end
 $function$;
 
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.claim_jobs(worker uuid, queues text[], tenants uuid[], types text[], priorities smallint[], afters bigint[], quotas integer[])
+ RETURNS TABLE(lane integer, seq bigint, lease uuid, id uuid, tenant_id uuid, type text, queue text, payload jsonb, payload_version integer, attempts integer, max_attempts integer, created_at timestamp with time zone, run_at timestamp with time zone, placement text, epoch integer)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+#variable_conflict use_column
+declare
+  new_lease constant uuid := pg_catalog.gen_random_uuid();
+begin
+  -- Held to the end: who takes the worker for dead finds this claim as well.
+  perform from rowhouse.workers w where w.id = worker for key share;
+  if not found then
+    raise exception 'worker % was taken for dead', worker using errcode = 'RH011';
+  end if;
+  return query
+    with picked as materialized (
+      select l.lane::integer as lane, p.seq, p.job_id, t.id as tenant_id, t.placement, t.epoch
+      from rows from (
+        pg_catalog.unnest(queues), pg_catalog.unnest(tenants), pg_catalog.unnest(types), pg_catalog.unnest(priorities),
+        pg_catalog.unnest(afters), pg_catalog.unnest(quotas)
+      ) with ordinality as l (queue, tenant, type, priority, after, quota, lane)
+      join rowhouse.tenants t on t.id = l.tenant and t.status = 'active'
+      cross join lateral (
+        select r.seq, r.job_id from rowhouse.ready_jobs r
+        where r.queue = l.queue and r.tenant_id = l.tenant and r.type = l.type and r.priority = l.priority and r.seq > l.after
+        order by r.seq limit l.quota
+        for update skip locked
+      ) as p
+    ),
+    gone as (
+      delete from rowhouse.ready_jobs r using picked p where r.seq = p.seq
+    ),
+    claimed as (
+      insert into rowhouse.claims (lease, worker_id, job_ids, tenant_ids)
+      select new_lease, worker, pg_catalog.array_agg(p.job_id), pg_catalog.array_agg(p.tenant_id) from picked p having count(*) > 0
+    )
+    -- A job that was cancelled has left its line behind: it goes with the others.
+    select p.lane, p.seq, new_lease, j.id, j.tenant_id, j.type, j.queue, j.payload, j.payload_version, j.attempts, j.max_attempts,
+      j.created_at, j.run_at, p.placement, p.epoch
+    from picked p
+    join rowhouse.jobs j on j.tenant_id = p.tenant_id and j.id = p.job_id
+    order by p.lane, p.seq;
+end
+$function$;
+
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.complete_jobs(worker uuid, leases uuid[], tenants uuid[], ids uuid[], closed uuid[])
+ RETURNS TABLE(id uuid)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+#variable_conflict use_column
+begin
+  perform pg_catalog.pg_advisory_xact_lock_shared(rowhouse.lease_lock(l.lease))
+  from (select distinct u.lease from pg_catalog.unnest(leases) as u (lease) order by 1) as l;
+  return query
+    with ended as (
+      select e.id, e.tenant, c.claimed_at
+      from rows from (pg_catalog.unnest(leases), pg_catalog.unnest(tenants), pg_catalog.unnest(ids)) as e (lease, tenant, id)
+      join rowhouse.claims c on c.lease = e.lease and c.worker_id = worker and e.id = any (c.job_ids)
+    ),
+    gone as (
+      delete from rowhouse.jobs j using ended e where j.tenant_id = e.tenant and j.id = e.id
+      returning j.tenant_id, j.id, j.type, j.queue, j.attempts, j.created_at, e.claimed_at
+    )
+    insert into rowhouse.job_history as h (tenant_id, id, type, queue, attempts, outcome, created_at, started_at)
+    select g.tenant_id, g.id, g.type, g.queue, g.attempts + 1, 'done', g.created_at, g.claimed_at from gone g
+    returning h.id;
+  delete from rowhouse.claims c where c.lease = any (closed) and c.worker_id = worker;
+end
+$function$;
+
 -- owner: rowhouse_owner
 CREATE OR REPLACE FUNCTION rowhouse.current_tenant()
  RETURNS uuid
  LANGUAGE sql
  STABLE PARALLEL SAFE
 RETURN (NULLIF(current_setting('app.tenant_id'::text, true), ''::text))::uuid;
+
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.enqueue_jobs(wanted jsonb)
+ RETURNS TABLE(id uuid, is_new boolean)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  tenant constant uuid := rowhouse.current_tenant();
+  ids constant uuid[] := array(
+    select rowhouse.uuid_v7() from pg_catalog.generate_series(1, pg_catalog.jsonb_array_length(wanted)));
+  line record;
+begin
+  if tenant is null then
+    raise exception 'a job belongs to a tenant, and none is set' using errcode = 'RH005';
+  end if;
+  -- Before a number is drawn: by the transaction's id others know that the number may still turn up.
+  perform pg_catalog.pg_current_xact_id();
+  for line in
+    with wish as materialized (
+      select ids[w.ordinality] as id, w.*, coalesce(w.run_at, pg_catalog.clock_timestamp() + coalesce(w.delay_ms, 0) * interval '1 millisecond') as due_at,
+        coalesce(w.run_at <= pg_catalog.clock_timestamp(), coalesce(w.delay_ms, 0) <= 0) as is_due
+      from rows from (pg_catalog.jsonb_to_recordset(wanted) as (
+        type text, queue text, priority smallint, payload jsonb, version integer, max_attempts integer, run_at timestamptz,
+        delay_ms double precision, unique_key text)) with ordinality as w
+    ),
+    made as (
+      insert into rowhouse.jobs as j (tenant_id, id, type, queue, priority, payload, payload_version, max_attempts, run_at, unique_key)
+      select tenant, w.id, w.type, w.queue, w.priority, w.payload, w.version, w.max_attempts, w.due_at, w.unique_key
+      from wish w order by w.ordinality
+      on conflict (tenant_id, type, unique_key) where unique_key is not null do nothing
+      returning j.id
+    ),
+    ready as (
+      insert into rowhouse.ready_jobs (queue, tenant_id, type, priority, job_id)
+      select w.queue, tenant, w.type, w.priority, w.id from wish w join made m on m.id = w.id where w.is_due order by w.ordinality
+    ),
+    waiting as (
+      insert into rowhouse.waiting_jobs (run_at, tenant_id, job_id)
+      select w.due_at, tenant, w.id from wish w join made m on m.id = w.id where not w.is_due
+    )
+    select m.id, w.ordinality, w.type, w.unique_key from wish w left join made m on m.id = w.id order by w.ordinality
+  loop
+    id := line.id;
+    is_new := id is not null;
+    -- Somebody has it. A fresh snapshot sees whom we have waited for; should that job have ended meanwhile, this one is wanted after all.
+    while id is null loop
+      select j.id into id from rowhouse.jobs j
+      where j.tenant_id = tenant and j.type = line.type and j.unique_key = line.unique_key;
+      exit when id is not null;
+      select e.id, e.is_new into id, is_new
+      from rowhouse.enqueue_jobs(pg_catalog.jsonb_build_array(wanted -> (line.ordinality - 1)::integer)) e;
+    end loop;
+    return next;
+  end loop;
+end
+$function$;
 
 -- owner: rowhouse_owner
 CREATE OR REPLACE FUNCTION rowhouse.enter(tenant uuid, epoch integer)
@@ -246,6 +636,21 @@ begin
   elsif found_placement = 'database' then
     raise exception 'the tenant lives in a database of its own' using errcode = 'RH003';
   end if;
+end
+$function$;
+
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.fail_job(worker uuid, lease uuid, tenant uuid, job uuid, failure jsonb, delay_ms double precision, is_final boolean)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if not rowhouse.take_back_job(worker, lease, job) then
+    return 'lost';
+  end if;
+  return rowhouse.requeue_job(tenant, job, failure, delay_ms, is_final);
 end
 $function$;
 
@@ -316,6 +721,53 @@ BEGIN ATOMIC
    WHERE (t.slug = find_tenant_by_slug.tenant_slug);
 END;
 
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.finish_job(job uuid, lease uuid, attempt integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  ended rowhouse.jobs;
+  claimed timestamptz;
+begin
+  -- Whoever takes the lease's jobs away waits for this transaction to end, or this one sees that they are gone.
+  perform pg_catalog.pg_advisory_xact_lock_shared(rowhouse.lease_lock(finish_job.lease));
+  select c.claimed_at into claimed from rowhouse.claims c where c.lease = finish_job.lease and job = any (c.job_ids);
+  if claimed is not null then
+    delete from rowhouse.jobs j
+    where j.tenant_id = rowhouse.current_tenant() and j.id = job and j.attempts = attempt - 1
+    returning j.* into ended;
+  end if;
+  if ended.id is null then
+    raise exception 'the lease of job % is lost', job using errcode = 'RH010';
+  end if;
+  insert into rowhouse.job_history (tenant_id, id, type, queue, attempts, outcome, created_at, started_at)
+  values (ended.tenant_id, ended.id, ended.type, ended.queue, attempt, 'done', ended.created_at, claimed);
+end
+$function$;
+
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.heartbeat_worker(worker uuid, ttl_ms double precision)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  update rowhouse.workers w set expires_at = pg_catalog.clock_timestamp() + ttl_ms * interval '1 millisecond' where w.id = worker;
+  return found;
+end
+$function$;
+
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.lease_lock(lease uuid)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+RETURN uuid_hash_extended(lease, (7237)::bigint);
+
 -- owner: rowhouse_owner
 CREATE OR REPLACE FUNCTION rowhouse.missing_migrations(ids text[], wanted_target text)
  RETURNS TABLE(missing text[])
@@ -329,6 +781,205 @@ BEGIN ATOMIC
             FROM rowhouse.migrations m
            WHERE ((m.target = missing_migrations.wanted_target) AND (m.id = wanted.id) AND (m.state = 'applied'::text)))));
 END;
+
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.new_lanes(after bigint)
+ RETURNS TABLE(lanes jsonb, last bigint, xmin text, xmax text)
+ LANGUAGE sql
+ SECURITY DEFINER ROWS 1
+ SET search_path TO ''
+BEGIN ATOMIC
+ SELECT ( SELECT jsonb_agg(jsonb_build_array(g.queue, g.tenant_id, g.type, g.priority, g.first, g.size)) AS jsonb_agg
+            FROM ( SELECT r.queue,
+                     r.tenant_id,
+                     r.type,
+                     r.priority,
+                     min(r.seq) AS first,
+                     count(*) AS size
+                    FROM rowhouse.ready_jobs r
+                   WHERE (r.seq > new_lanes.after)
+                   GROUP BY r.queue, r.tenant_id, r.type, r.priority) g) AS jsonb_agg,
+     (s.last_value -
+         CASE
+             WHEN s.is_called THEN 0
+             ELSE 1
+         END),
+     (pg_snapshot_xmin(pg_current_snapshot()))::text AS pg_snapshot_xmin,
+     (pg_snapshot_xmax(pg_current_snapshot()))::text AS pg_snapshot_xmax
+    FROM rowhouse.ready_jobs_seq s;
+END;
+
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.promote_jobs(after timestamp with time zone, max integer)
+ RETURNS TABLE(promoted integer, up_to timestamp with time zone, next_ms double precision)
+ LANGUAGE plpgsql
+ SECURITY DEFINER ROWS 1
+ SET search_path TO ''
+AS $function$
+declare
+  since constant timestamptz := after - interval '1 minute';
+begin
+  up_to := pg_catalog.clock_timestamp();
+  perform pg_catalog.pg_current_xact_id();
+  with due as materialized (
+    select w.tenant_id, w.job_id from rowhouse.waiting_jobs w
+    where w.run_at > since and w.run_at <= pg_catalog.clock_timestamp()
+    order by w.run_at limit max for update skip locked
+  ),
+  gone as (
+    delete from rowhouse.waiting_jobs w using due d where w.tenant_id = d.tenant_id and w.job_id = d.job_id
+  )
+  insert into rowhouse.ready_jobs (queue, tenant_id, type, priority, job_id)
+  select j.queue, j.tenant_id, j.type, j.priority, j.id
+  from due d join rowhouse.jobs j on j.tenant_id = d.tenant_id and j.id = d.job_id;
+  get diagnostics promoted = row_count;
+  select extract(epoch from pg_catalog.min(w.run_at) - pg_catalog.clock_timestamp())::double precision * 1000 into next_ms
+  from rowhouse.waiting_jobs w where w.run_at > since;
+  return next;
+end
+$function$;
+
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.register_worker(name text, ttl_ms double precision)
+ RETURNS uuid
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO ''
+BEGIN ATOMIC
+ INSERT INTO rowhouse.workers (name, expires_at)
+   VALUES (register_worker.name, (clock_timestamp() + (register_worker.ttl_ms * '00:00:00.001'::interval)))
+   RETURNING workers.id;
+END;
+
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.release_jobs(worker uuid, leases uuid[], tenants uuid[], ids uuid[])
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  released integer := 0;
+  one record;
+begin
+  for one in
+    select * from rows from (pg_catalog.unnest(leases), pg_catalog.unnest(tenants), pg_catalog.unnest(ids)) as r (lease, tenant, id)
+  loop
+    if rowhouse.take_back_job(worker, one.lease, one.id) and rowhouse.requeue_job(one.tenant, one.id, null, 0, false) = 'ready' then
+      released := released + 1;
+    end if;
+  end loop;
+  return released;
+end
+$function$;
+
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.requeue_job(tenant uuid, job uuid, failure jsonb, delay_ms double precision, is_final boolean)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  now constant timestamptz := pg_catalog.clock_timestamp();
+  line rowhouse.jobs;
+begin
+  update rowhouse.jobs j
+  set attempts = j.attempts + case when failure is null then 0 else 1 end,
+    run_at = case when delay_ms > 0 then now + delay_ms * interval '1 millisecond' else j.run_at end,
+    failures = case when failure is null then j.failures else
+      case when pg_catalog.jsonb_array_length(j.failures) >= 10 then j.failures - 0 else j.failures end
+      || pg_catalog.jsonb_build_array(failure || pg_catalog.jsonb_build_object('attempt', j.attempts + 1, 'at', now)) end
+  where j.tenant_id = tenant and j.id = job
+  returning j.* into line;
+  if not found then
+    return 'gone';
+  elsif failure is not null and (is_final or line.attempts >= line.max_attempts) then
+    delete from rowhouse.jobs j where j.tenant_id = tenant and j.id = job;
+    insert into rowhouse.dead_jobs
+      (tenant_id, id, type, queue, priority, payload, payload_version, attempts, max_attempts, unique_key, created_at, failures)
+    values (line.tenant_id, line.id, line.type, line.queue, line.priority, line.payload, line.payload_version, line.attempts,
+      line.max_attempts, line.unique_key, line.created_at, line.failures);
+    return 'dead';
+  elsif delay_ms > 0 then
+    insert into rowhouse.waiting_jobs (run_at, tenant_id, job_id) values (line.run_at, tenant, job);
+    return 'waiting';
+  end if;
+  perform pg_catalog.pg_current_xact_id();
+  insert into rowhouse.ready_jobs (queue, tenant_id, type, priority, job_id)
+  values (line.queue, tenant, line.type, line.priority, job);
+  return 'ready';
+end
+$function$;
+
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.rescue_jobs()
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  rescued integer := 0;
+  dead record;
+  held record;
+  one record;
+  is_left boolean;
+begin
+  for dead in
+    select w.id, w.name from rowhouse.workers w where w.expires_at < pg_catalog.clock_timestamp()
+    order by w.expires_at for update skip locked
+  loop
+    is_left := false;
+    for held in select c.lease from rowhouse.claims c where c.worker_id = dead.id loop
+      -- Somebody is about to commit the end of one of its jobs: next time.
+      if not pg_catalog.pg_try_advisory_xact_lock(rowhouse.lease_lock(held.lease)) then
+        is_left := true;
+        continue;
+      end if;
+      for one in
+        select h.tenant, h.job, j.attempts
+        from rowhouse.claims c
+        cross join lateral rows from (pg_catalog.unnest(c.tenant_ids), pg_catalog.unnest(c.job_ids)) as h (tenant, job)
+        join rowhouse.jobs j on j.tenant_id = h.tenant and j.id = h.job
+        where c.lease = held.lease
+      loop
+        perform rowhouse.requeue_job(
+          one.tenant, one.job, pg_catalog.jsonb_build_object('message', pg_catalog.format('its worker %s died', dead.name)),
+          least(1000 * 2 ^ one.attempts, 3600000), false);
+        rescued := rescued + 1;
+      end loop;
+      delete from rowhouse.claims c where c.lease = held.lease;
+    end loop;
+    if not is_left then
+      delete from rowhouse.workers w where w.id = dead.id;
+    end if;
+  end loop;
+  return rescued;
+end
+$function$;
+
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.retire_worker(worker uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if exists (
+    select from rowhouse.claims c
+    cross join lateral rows from (pg_catalog.unnest(c.tenant_ids), pg_catalog.unnest(c.job_ids)) as h (tenant, job)
+    join rowhouse.jobs j on j.tenant_id = h.tenant and j.id = h.job
+    where c.worker_id = worker
+  ) then
+    update rowhouse.workers w set expires_at = pg_catalog.clock_timestamp() where w.id = worker;
+  else
+    delete from rowhouse.claims c where c.worker_id = worker;
+    delete from rowhouse.workers w where w.id = worker;
+  end if;
+end
+$function$;
 
 -- owner: rowhouse_owner
 CREATE OR REPLACE FUNCTION rowhouse.store_idempotent_answer(claimed text, hash bytea, answer_status smallint, answer_headers jsonb, answer_body bytea)
@@ -353,6 +1004,21 @@ begin
 end
 $function$;
 
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.take_back_job(worker uuid, lease uuid, job uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  perform pg_catalog.pg_advisory_xact_lock_shared(rowhouse.lease_lock(take_back_job.lease));
+  update rowhouse.claims c set job_ids = pg_catalog.array_remove(c.job_ids, job)
+  where c.lease = take_back_job.lease and c.worker_id = worker and job = any (c.job_ids);
+  return found;
+end
+$function$;
+
 -- owner: rowhouse_owner
 CREATE OR REPLACE FUNCTION rowhouse.tenant_lock(tenant uuid)
  RETURNS bigint
@@ -373,21 +1039,41 @@ grant connect on database … to rowhouse_app;
 grant connect, create on database … to rowhouse_owner;
 grant connect on database … to rowhouse_worker;
 grant execute on default privileges functions of rowhouse_owner to rowhouse_owner;
+grant execute on function rowhouse.all_lanes() to public;
+grant execute on function rowhouse.cancel_job(uuid) to public;
 grant execute on function rowhouse.claim_idempotency_key(text, bytea) to rowhouse_app;
 grant execute on function rowhouse.claim_idempotency_key(text, bytea) to rowhouse_tenant;
+grant execute on function rowhouse.claim_jobs(uuid, text[], uuid[], text[], smallint[], bigint[], integer[]) to public;
+grant execute on function rowhouse.complete_jobs(uuid, uuid[], uuid[], uuid[], uuid[]) to public;
 grant execute on function rowhouse.current_tenant() to rowhouse_app;
+grant execute on function rowhouse.current_tenant() to rowhouse_queue;
 grant execute on function rowhouse.current_tenant() to rowhouse_tenant;
+grant execute on function rowhouse.enqueue_jobs(jsonb) to public;
 grant execute on function rowhouse.enter(uuid, integer) to rowhouse_app;
+grant execute on function rowhouse.fail_job(uuid, uuid, uuid, uuid, jsonb, double precision, boolean) to public;
 grant execute on function rowhouse.find_api_key(text) to rowhouse_app;
 grant execute on function rowhouse.find_tenant_by_domain(text) to rowhouse_app;
 grant execute on function rowhouse.find_tenant_by_id(uuid) to rowhouse_app;
 grant execute on function rowhouse.find_tenant_by_slug(text) to rowhouse_app;
+grant execute on function rowhouse.finish_job(uuid, uuid, integer) to public;
+grant execute on function rowhouse.heartbeat_worker(uuid, double precision) to public;
+grant execute on function rowhouse.lease_lock(uuid) to public;
 grant execute on function rowhouse.missing_migrations(text[], text) to rowhouse_app;
 grant execute on function rowhouse.missing_migrations(text[], text) to rowhouse_worker;
+grant execute on function rowhouse.new_lanes(bigint) to public;
+grant execute on function rowhouse.promote_jobs(timestamp with time zone, integer) to public;
+grant execute on function rowhouse.register_worker(text, double precision) to public;
+grant execute on function rowhouse.release_jobs(uuid, uuid[], uuid[], uuid[]) to public;
+grant execute on function rowhouse.requeue_job(uuid, uuid, jsonb, double precision, boolean) to public;
+grant execute on function rowhouse.rescue_jobs() to public;
+grant execute on function rowhouse.retire_worker(uuid) to public;
 grant execute on function rowhouse.store_idempotent_answer(text, bytea, smallint, jsonb, bytea) to rowhouse_app;
 grant execute on function rowhouse.store_idempotent_answer(text, bytea, smallint, jsonb, bytea) to rowhouse_tenant;
+grant execute on function rowhouse.take_back_job(uuid, uuid, uuid) to public;
 grant execute on function rowhouse.tenant_lock(uuid) to rowhouse_app;
+grant execute on function rowhouse.tenant_lock(uuid) to rowhouse_queue;
 grant execute on function rowhouse.uuid_v7() to rowhouse_app;
+grant execute on function rowhouse.uuid_v7() to rowhouse_queue;
 grant execute on function rowhouse.uuid_v7() to rowhouse_tenant;
 grant usage on schema extensions to rowhouse_app;
 grant usage on schema extensions to rowhouse_tenant;
@@ -398,14 +1084,34 @@ grant usage on schema global to rowhouse_worker;
 grant usage on schema public to rowhouse_app;
 grant create, usage on schema public to rowhouse_owner;
 grant usage on schema rowhouse to rowhouse_app;
+grant usage on schema rowhouse to rowhouse_queue;
 grant usage on schema rowhouse to rowhouse_tenant;
 grant usage on schema rowhouse to rowhouse_worker;
+grant select, usage on sequence rowhouse.ready_jobs_seq to rowhouse_queue;
 grant delete, insert, select, update on table rowhouse.api_keys to rowhouse_app;
 grant delete, insert, select, update on table rowhouse.api_keys to rowhouse_tenant;
+grant delete, insert, select, update on table rowhouse.claims to rowhouse_queue;
+grant select on table rowhouse.dead_jobs to rowhouse_app;
+grant delete, insert, select, update on table rowhouse.dead_jobs to rowhouse_queue;
+grant select on table rowhouse.dead_jobs to rowhouse_tenant;
 grant delete, insert, select, update on table rowhouse.idempotency_keys to rowhouse_app;
 grant delete, insert, select, update on table rowhouse.idempotency_keys to rowhouse_tenant;
+grant select on table rowhouse.job_history to rowhouse_app;
+grant delete, insert, select, update on table rowhouse.job_history to rowhouse_queue;
+grant select on table rowhouse.job_history to rowhouse_tenant;
+grant select on table rowhouse.jobs to rowhouse_app;
+grant delete, insert, select, update on table rowhouse.jobs to rowhouse_queue;
+grant select on table rowhouse.jobs to rowhouse_tenant;
+grant select on table rowhouse.ready_jobs to rowhouse_app;
+grant delete, insert, select, update on table rowhouse.ready_jobs to rowhouse_queue;
+grant select on table rowhouse.ready_jobs to rowhouse_tenant;
 grant select on table rowhouse.tenants to rowhouse_app;
+grant select on table rowhouse.tenants to rowhouse_queue;
 grant select on table rowhouse.tenants to rowhouse_tenant;
+grant select on table rowhouse.waiting_jobs to rowhouse_app;
+grant delete, insert, select, update on table rowhouse.waiting_jobs to rowhouse_queue;
+grant select on table rowhouse.waiting_jobs to rowhouse_tenant;
+grant delete, insert, select, update on table rowhouse.workers to rowhouse_queue;
 
 -- Everything the roles own
 
@@ -424,9 +1130,35 @@ rowhouse_owner: function rowhouse.uuid_v7()
 rowhouse_owner: schema extensions
 rowhouse_owner: schema global
 rowhouse_owner: schema rowhouse
+rowhouse_owner: sequence rowhouse.ready_jobs_seq
 rowhouse_owner: table rowhouse.api_keys
+rowhouse_owner: table rowhouse.claims
+rowhouse_owner: table rowhouse.dead_jobs
 rowhouse_owner: table rowhouse.domains
 rowhouse_owner: table rowhouse.idempotency_keys
+rowhouse_owner: table rowhouse.job_history
+rowhouse_owner: table rowhouse.job_history_rest
+rowhouse_owner: table rowhouse.jobs
 rowhouse_owner: table rowhouse.migrations
 rowhouse_owner: table rowhouse.moves
+rowhouse_owner: table rowhouse.ready_jobs
 rowhouse_owner: table rowhouse.tenants
+rowhouse_owner: table rowhouse.waiting_jobs
+rowhouse_owner: table rowhouse.workers
+rowhouse_queue: function rowhouse.all_lanes()
+rowhouse_queue: function rowhouse.cancel_job(pg_catalog.uuid)
+rowhouse_queue: function rowhouse.claim_jobs(pg_catalog.uuid,pg_catalog.text[],pg_catalog.uuid[],pg_catalog.text[],smallint[],bigint[],integer[])
+rowhouse_queue: function rowhouse.complete_jobs(pg_catalog.uuid,pg_catalog.uuid[],pg_catalog.uuid[],pg_catalog.uuid[],pg_catalog.uuid[])
+rowhouse_queue: function rowhouse.enqueue_jobs(pg_catalog.jsonb)
+rowhouse_queue: function rowhouse.fail_job(pg_catalog.uuid,pg_catalog.uuid,pg_catalog.uuid,pg_catalog.uuid,pg_catalog.jsonb,double precision,boolean)
+rowhouse_queue: function rowhouse.finish_job(pg_catalog.uuid,pg_catalog.uuid,integer)
+rowhouse_queue: function rowhouse.heartbeat_worker(pg_catalog.uuid,double precision)
+rowhouse_queue: function rowhouse.lease_lock(pg_catalog.uuid)
+rowhouse_queue: function rowhouse.new_lanes(bigint)
+rowhouse_queue: function rowhouse.promote_jobs(timestamp with time zone,integer)
+rowhouse_queue: function rowhouse.register_worker(pg_catalog.text,double precision)
+rowhouse_queue: function rowhouse.release_jobs(pg_catalog.uuid,pg_catalog.uuid[],pg_catalog.uuid[],pg_catalog.uuid[])
+rowhouse_queue: function rowhouse.requeue_job(pg_catalog.uuid,pg_catalog.uuid,pg_catalog.jsonb,double precision,boolean)
+rowhouse_queue: function rowhouse.rescue_jobs()
+rowhouse_queue: function rowhouse.retire_worker(pg_catalog.uuid)
+rowhouse_queue: function rowhouse.take_back_job(pg_catalog.uuid,pg_catalog.uuid,pg_catalog.uuid)

@@ -87,6 +87,33 @@ export class MoveFailed extends RowhouseError {
   readonly code = "ERR_MOVE_FAILED";
 }
 
+// Jobs
+
+/** A job's payload or one of its options is not as it has to be. */
+export class JobInvalid extends RowhouseError {
+  readonly code = "ERR_JOB_INVALID";
+}
+
+/** An attempt took longer than the job's timeout. */
+export class JobTimeout extends RowhouseError {
+  readonly code = "ERR_JOB_TIMEOUT";
+}
+
+/** The job is somebody else's by now, or was cancelled: what this attempt has written is rolled back. */
+export class JobLeaseLost extends RowhouseError {
+  readonly code = "ERR_JOB_LEASE_LOST";
+}
+
+/** The worker stops before the job has ended: it will run again, and no attempt is counted. */
+export class JobInterrupted extends RowhouseError {
+  readonly code = "ERR_JOB_INTERRUPTED";
+}
+
+/** The worker gave no sign of life in time and was taken for dead: what it held went to others. */
+export class WorkerLost extends RetryableError {
+  readonly code = "ERR_WORKER_LOST";
+}
+
 // The tenant transaction
 
 /** A query was sent on a transaction that has ended. */
@@ -288,6 +315,11 @@ export type RowhouseErrorCode = (
   | TenantInvalid
   | MoveRefused
   | MoveFailed
+  | JobInvalid
+  | JobTimeout
+  | JobLeaseLost
+  | JobInterrupted
+  | WorkerLost
   | TransactionClosed
   | TransactionAborted
   | CommitUnknown

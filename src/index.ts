@@ -30,6 +30,19 @@ export { requestLog } from "./http/request-log.ts";
 export { idempotency } from "./http/idempotency.ts";
 export { jsonBody } from "./http/app.ts";
 
+// Jobs
+export {
+  defineJob,
+  type EnqueuedJob,
+  type EnqueueOptions,
+  type JobDefinition,
+  type JobInput,
+  type JobOptions,
+  type JobPriority,
+} from "./jobs/define-job.ts";
+export type { Backoff } from "./jobs/backoff.ts";
+export type { JobWorker, JobWorkerOptions } from "./jobs/job-worker.ts";
+
 // Who the tenant is
 export type { Tenant, TenantStatus } from "./tenancy/tenant.ts";
 export type { Resolution, ResolverLookups, ResolverRequest, TenantClaim, TenantResolver } from "./tenancy/resolver.ts";
@@ -111,6 +124,10 @@ export {
   IdempotencyInFlight,
   IdempotencyKeyReused,
   InternalError,
+  JobInterrupted,
+  JobInvalid,
+  JobLeaseLost,
+  JobTimeout,
   KeysUnavailable,
   LockTimeout,
   MediaTypeUnsupported,
@@ -144,6 +161,7 @@ export {
   Unauthenticated,
   UniqueViolation,
   UnsafeRole,
+  WorkerLost,
   type FieldProblem,
   type RowhouseErrorCode,
 } from "./errors.ts";

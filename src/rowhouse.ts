@@ -7,6 +7,8 @@ import { TenantRequired } from "./errors.ts";
 import { type Application, createApp, type Middleware } from "./http/app.ts";
 import type { Feature } from "./http/feature.ts";
 import type { ApiInfo } from "./http/openapi.ts";
+import { createJobNotifier, JOB_CHANNEL } from "./jobs/job-notifier.ts";
+import { type JobWorker, type JobWorkerOptions, startJobWorker } from "./jobs/job-worker.ts";
 import { createLogger } from "./http/request-log.ts";
 import type { RouteDefinition } from "./http/route-types.ts";
 import { listen, type RunningServer } from "./http/server.ts";
@@ -68,6 +70,11 @@ export interface Rowhouse extends AsyncDisposable {
   forgetTenant(tenantId: string): void;
   /** Resolves when the database answers and its schema is the one this code expects. @throws SchemaOutdated */
   ready(): Promise<void>;
+  /**
+   * Starts a worker in this process, for the jobs of all features; it stops with `close()` at the latest.
+   * @throws DefinitionInvalid when two jobs have the same name
+   */
+  work(options: JobWorkerOptions): JobWorker;
   /** Serves `app`. */
   listen(options: { port: number; host?: string }): Promise<RunningServer>;
   /** Stops the server after what is in flight, then closes the connections. */
@@ -97,6 +104,11 @@ export async function createRowhouse(options: RowhouseOptions): Promise<Rowhouse
     preparedStatements,
     applicationName: "rowhouse",
     admit: createTargetCheck(() => database, expected),
+    onEnqueued: createJobNotifier({
+      notify: () => database.notify(JOB_CHANNEL),
+      wake: () => workers.forEach((worker) => worker.wake()),
+      onError,
+    }),
     onError,
   });
   try {
@@ -113,13 +125,14 @@ export async function createRowhouse(options: RowhouseOptions): Promise<Rowhouse
   const tenant = tenantMiddleware({ database, resolveTenant, context, keyUsage, log });
   const ready = () => assertSchemaCurrent(database, expected.shared);
 
+  const workers: JobWorker[] = [];
   let server: RunningServer | undefined;
   const stopping = new AbortController();
   let closing: Promise<void> | undefined;
   const close = () =>
     (closing ??= (async () => {
       stopping.abort();
-      await server?.close();
+      await Promise.all([server?.close(), ...workers.map((worker) => worker.stop())]);
       await keyUsage.close();
       await database.close();
     })());
@@ -155,6 +168,12 @@ export async function createRowhouse(options: RowhouseOptions): Promise<Rowhouse
     bind: (callback) => context.bind(callback),
     forgetTenant: (tenantId) => registry.forget(tenantId),
     ready,
+    work(workerOptions) {
+      const jobs = features.flatMap((feature) => feature.jobs);
+      const worker = startJobWorker({ database, registry, context, log, jobs }, workerOptions);
+      workers.push(worker);
+      return worker;
+    },
     async listen(listenOptions) {
       return (server = await listen(app, listenOptions));
     },

@@ -25,6 +25,8 @@ export interface DatabaseOptions {
   readonly silenceTimeout?: number;
   /** Rejects for a tenant whose schema is older than the code. @defaultValue nobody is refused */
   readonly admit?: (tenant: TenantRef) => Promise<void> | undefined;
+  /** Told after each commit of a transaction that has put jobs into the queue. @defaultValue nobody is told */
+  readonly onEnqueued?: () => void;
   /** Told of errors that nobody awaits: broken idle connections, failed afterCommit hooks. */
   readonly onError: (error: unknown) => void;
 }
@@ -43,6 +45,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     admit: options.admit ?? (() => undefined),
     locate: (tenantId) => lookup<TenantRef>("find_tenant_by_id", [tenantId]),
     onStaleTenant: (tenantId) => staleListeners.forEach((listener) => listener(tenantId)),
+    onEnqueued: options.onEnqueued ?? (() => {}),
     onError: options.onError,
   };
 
@@ -78,6 +81,9 @@ export function createDatabase(options: DatabaseOptions): Database {
         `DATABASE_URL's role could walk past row-level security: ${reasons}. ` +
           "Run `rowhouse init-database` and use the app role that it makes.",
       );
+    },
+    async notify(channel) {
+      await ask({ text: "select pg_catalog.pg_notify($1, '')", values: [channel] });
     },
     async ping() {
       await ask({ text: "select 1" });

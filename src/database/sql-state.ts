@@ -5,6 +5,7 @@ import {
   DatabaseUnavailable,
   DataInvalid,
   ForeignKeyViolation,
+  JobLeaseLost,
   LockTimeout,
   PermissionDenied,
   PlacementChanged,
@@ -15,10 +16,12 @@ import {
   StatementTimeout,
   TenantBusy,
   TenantNotFound,
+  TenantRequired,
   TenantSuspended,
   TransactionAborted,
   TransactionConflict,
   UniqueViolation,
+  WorkerLost,
 } from "../errors.ts";
 
 /** What the program was doing when the database refused: it decides what a broken connection means. */
@@ -68,6 +71,13 @@ const BY_SQLSTATE: Record<string, Translate> = {
   RH001: (error) => new TenantNotFound("There is no such tenant.", { cause: error }),
   RH002: (error) => new TenantSuspended("The tenant is suspended. An operator can resume it.", { cause: error }),
   RH003: (error) => new PlacementChanged("The tenant has just been moved. Try again.", { cause: error }),
+  RH005: (error) =>
+    new TenantRequired("A job belongs to a tenant: enqueue it in a tenant's transaction.", { cause: error }),
+  RH010: (error) =>
+    new JobLeaseLost("The job is another worker's by now, or was cancelled. This attempt is rolled back.", {
+      cause: error,
+    }),
+  RH011: (error) => new WorkerLost("The worker was taken for dead: it gave no sign of life in time.", { cause: error }),
   "23505": (error) => new UniqueViolation("A row with the same unique values exists already.", constraint(error)),
   "23503": foreignKey,
   // PostgreSQL 18 says so of ON DELETE RESTRICT.

@@ -12,6 +12,8 @@ import type { TenantDb, TenantRef, TenantTransaction, TransactionOptions } from 
 export interface TransactionDeps extends FlightDeps {
   readonly savepoints: AsyncLocalStorage<Scope>;
   readonly drizzle: (runner: StatementRunner) => TenantDb;
+  /** Told after a commit with which jobs went into the queue. */
+  readonly onEnqueued: () => void;
   /** Told of failures that nobody awaits: those of afterCommit hooks. */
   readonly onError: (error: unknown) => void;
 }
@@ -24,6 +26,9 @@ export interface TransactionDeps extends FlightDeps {
 type Phase = "open" | "closing" | "ended";
 
 const swallow = () => {};
+
+/** The call with which jobs/define-job.ts puts jobs into the queue. */
+const ENQUEUE = "select * from rowhouse.enqueue_jobs(";
 
 /**
  * Opens a tenant's transaction: the heart of Rowhouse. See {@link TenantTransaction} for what it promises.
@@ -45,6 +50,7 @@ export function openTenantTransaction(
   let escaped: TransactionClosed | undefined;
   /** Set once a statement may have left something in the session: it is cleared before anyone else gets it. */
   let hasTraces = false;
+  let hasEnqueued = false;
   let isGivenBack = false;
   const pending = new Set<Promise<unknown>>();
   const hooks: (() => void | Promise<void>)[] = [];
@@ -95,6 +101,7 @@ export function openTenantTransaction(
 
   function noteTraces(statement: SqlStatement): void {
     hasTraces ||= mayLeaveTraces(statement);
+    hasEnqueued ||= statement.isFree === true && statement.text.startsWith(ENQUEUE);
   }
 
   /**
@@ -138,6 +145,7 @@ export function openTenantTransaction(
         throw new TransactionAborted("The transaction could not begin, so nothing was stored.", { cause });
       }
       if (begun) await sendCommit(begun);
+      if (hasEnqueued) deps.onEnqueued();
     }
     for (const hook of hooks) {
       try {

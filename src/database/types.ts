@@ -68,6 +68,8 @@ export interface Database {
    * @throws UnsafeRole
    */
   assertSafeRole(): Promise<void>;
+  /** Wakes whoever listens on the channel: outside any tenant's transaction, since NOTIFY makes commits wait for each other. */
+  notify(channel: string): Promise<void>;
   /** Resolves when the database answers. @throws DatabaseUnavailable */
   ping(): Promise<void>;
   /** Waits for open transactions, then closes the connections. */

@@ -2,14 +2,16 @@ import type { PgTable } from "drizzle-orm/pg-core";
 import { z } from "zod";
 import type { TenantDb } from "../database/types.ts";
 import { DefinitionInvalid } from "../errors.ts";
+import type { JobDefinition } from "../jobs/define-job.ts";
 import type { DeclareRoute, Method, RouteBuilder, RouteDefinition } from "./route-types.ts";
 
-/** One part of a product: its tables and its routes. */
+/** One part of a product: its tables, its routes and its jobs. */
 export interface Feature {
   readonly name: string;
   /** Tables by name, as `tenantTable()` and `globalTable()` make them. */
   readonly tables: Readonly<Record<string, PgTable>>;
   readonly routes: readonly RouteDefinition[];
+  readonly jobs: readonly JobDefinition[];
   /** Makes rows for a tenant: demo data, and the alike data of two tenants that the probes need. */
   readonly seed: ((db: TenantDb) => Promise<unknown>) | undefined;
 }
@@ -17,6 +19,8 @@ export interface Feature {
 export interface FeatureOptions {
   readonly name: string;
   readonly tables?: Readonly<Record<string, PgTable>>;
+  /** Kinds of jobs, as `defineJob()` makes them: what a worker runs. */
+  readonly jobs?: readonly JobDefinition[];
   routes?(route: RouteBuilder): void;
   seed?(db: TenantDb): Promise<unknown>;
 }
@@ -31,7 +35,8 @@ export function defineFeature(options: FeatureOptions): Feature {
   const routes: RouteDefinition[] = [];
   const builder = Object.fromEntries(METHODS.map((method) => [method, declare(options.name, method, routes)]));
   options.routes?.(builder as RouteBuilder);
-  return { name: options.name, tables: options.tables ?? {}, routes, seed: options.seed?.bind(options) };
+  const { name, tables = {}, jobs = [] } = options;
+  return { name, tables, routes, jobs, seed: options.seed?.bind(options) };
 }
 
 function declare(feature: string, method: Method, routes: RouteDefinition[]): DeclareRoute {

@@ -1,6 +1,6 @@
 -- The application is a superuser, as on many a laptop.
 -- doctor: 0009_role_attributes
--- zero-count: public.customers, public.orders, public.visits, public.visits_rest, rowhouse.api_keys, rowhouse.domains, rowhouse.moves, rowhouse.tenants
+-- zero-count: public.customers, public.orders, public.visits, public.visits_rest, rowhouse.api_keys, rowhouse.domains, rowhouse.job_history_rest, rowhouse.moves, rowhouse.tenants
 -- cross-tenant: can be truncated: public.customers, public.orders, public.visits, rowhouse.api_keys
 -- cross-tenant: can become: the owner, the queue, the worker
 -- cross-tenant: can make: temporary tables

@@ -59,6 +59,7 @@ export function fakeDatabase(): FakeDatabase {
       return row === undefined ? undefined : ({ ...row } as Row);
     },
     whenStale: () => {},
+    notify: () => Promise.resolve(),
     open: refuse,
     assertSafeRole: refuse,
     ping: refuse,

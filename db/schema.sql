@@ -1039,37 +1039,38 @@ grant connect on database … to rowhouse_app;
 grant connect, create on database … to rowhouse_owner;
 grant connect on database … to rowhouse_worker;
 grant execute on default privileges functions of rowhouse_owner to rowhouse_owner;
-grant execute on function rowhouse.all_lanes() to public;
-grant execute on function rowhouse.cancel_job(uuid) to public;
+grant execute on default privileges functions of rowhouse_queue to rowhouse_queue;
+grant execute on function rowhouse.all_lanes() to rowhouse_worker;
+grant execute on function rowhouse.cancel_job(uuid) to rowhouse_app;
+grant execute on function rowhouse.cancel_job(uuid) to rowhouse_tenant;
 grant execute on function rowhouse.claim_idempotency_key(text, bytea) to rowhouse_app;
 grant execute on function rowhouse.claim_idempotency_key(text, bytea) to rowhouse_tenant;
-grant execute on function rowhouse.claim_jobs(uuid, text[], uuid[], text[], smallint[], bigint[], integer[]) to public;
-grant execute on function rowhouse.complete_jobs(uuid, uuid[], uuid[], uuid[], uuid[]) to public;
+grant execute on function rowhouse.claim_jobs(uuid, text[], uuid[], text[], smallint[], bigint[], integer[]) to rowhouse_worker;
+grant execute on function rowhouse.complete_jobs(uuid, uuid[], uuid[], uuid[], uuid[]) to rowhouse_worker;
 grant execute on function rowhouse.current_tenant() to rowhouse_app;
 grant execute on function rowhouse.current_tenant() to rowhouse_queue;
 grant execute on function rowhouse.current_tenant() to rowhouse_tenant;
-grant execute on function rowhouse.enqueue_jobs(jsonb) to public;
+grant execute on function rowhouse.enqueue_jobs(jsonb) to rowhouse_app;
+grant execute on function rowhouse.enqueue_jobs(jsonb) to rowhouse_tenant;
 grant execute on function rowhouse.enter(uuid, integer) to rowhouse_app;
-grant execute on function rowhouse.fail_job(uuid, uuid, uuid, uuid, jsonb, double precision, boolean) to public;
+grant execute on function rowhouse.fail_job(uuid, uuid, uuid, uuid, jsonb, double precision, boolean) to rowhouse_worker;
 grant execute on function rowhouse.find_api_key(text) to rowhouse_app;
 grant execute on function rowhouse.find_tenant_by_domain(text) to rowhouse_app;
 grant execute on function rowhouse.find_tenant_by_id(uuid) to rowhouse_app;
 grant execute on function rowhouse.find_tenant_by_slug(text) to rowhouse_app;
-grant execute on function rowhouse.finish_job(uuid, uuid, integer) to public;
-grant execute on function rowhouse.heartbeat_worker(uuid, double precision) to public;
-grant execute on function rowhouse.lease_lock(uuid) to public;
+grant execute on function rowhouse.finish_job(uuid, uuid, integer) to rowhouse_app;
+grant execute on function rowhouse.finish_job(uuid, uuid, integer) to rowhouse_tenant;
+grant execute on function rowhouse.heartbeat_worker(uuid, double precision) to rowhouse_worker;
 grant execute on function rowhouse.missing_migrations(text[], text) to rowhouse_app;
 grant execute on function rowhouse.missing_migrations(text[], text) to rowhouse_worker;
-grant execute on function rowhouse.new_lanes(bigint) to public;
-grant execute on function rowhouse.promote_jobs(timestamp with time zone, integer) to public;
-grant execute on function rowhouse.register_worker(text, double precision) to public;
-grant execute on function rowhouse.release_jobs(uuid, uuid[], uuid[], uuid[]) to public;
-grant execute on function rowhouse.requeue_job(uuid, uuid, jsonb, double precision, boolean) to public;
-grant execute on function rowhouse.rescue_jobs() to public;
-grant execute on function rowhouse.retire_worker(uuid) to public;
+grant execute on function rowhouse.new_lanes(bigint) to rowhouse_worker;
+grant execute on function rowhouse.promote_jobs(timestamp with time zone, integer) to rowhouse_worker;
+grant execute on function rowhouse.register_worker(text, double precision) to rowhouse_worker;
+grant execute on function rowhouse.release_jobs(uuid, uuid[], uuid[], uuid[]) to rowhouse_worker;
+grant execute on function rowhouse.rescue_jobs() to rowhouse_worker;
+grant execute on function rowhouse.retire_worker(uuid) to rowhouse_worker;
 grant execute on function rowhouse.store_idempotent_answer(text, bytea, smallint, jsonb, bytea) to rowhouse_app;
 grant execute on function rowhouse.store_idempotent_answer(text, bytea, smallint, jsonb, bytea) to rowhouse_tenant;
-grant execute on function rowhouse.take_back_job(uuid, uuid, uuid) to public;
 grant execute on function rowhouse.tenant_lock(uuid) to rowhouse_app;
 grant execute on function rowhouse.tenant_lock(uuid) to rowhouse_queue;
 grant execute on function rowhouse.uuid_v7() to rowhouse_app;
@@ -1145,6 +1146,7 @@ rowhouse_owner: table rowhouse.ready_jobs
 rowhouse_owner: table rowhouse.tenants
 rowhouse_owner: table rowhouse.waiting_jobs
 rowhouse_owner: table rowhouse.workers
+rowhouse_queue: default acl for role rowhouse_queue on functions
 rowhouse_queue: function rowhouse.all_lanes()
 rowhouse_queue: function rowhouse.cancel_job(pg_catalog.uuid)
 rowhouse_queue: function rowhouse.claim_jobs(pg_catalog.uuid,pg_catalog.text[],pg_catalog.uuid[],pg_catalog.text[],smallint[],bigint[],integer[])

@@ -149,6 +149,8 @@ grant execute on function rowhouse.current_tenant(), rowhouse.uuid_v7(), rowhous
 -- Functions of rowhouse_queue, through which alone the tables above are written.
 grant create on schema rowhouse to rowhouse_queue;
 set role rowhouse_queue;
+-- The owner's default (0001_framework.sql) is not this role's.
+alter default privileges revoke execute on functions from public;
 
 -- Stands for a lease, as tenant_lock() does for a tenant: shared by whoever ends one of its jobs, exclusive for who takes them away.
 create function rowhouse.lease_lock(lease uuid) returns bigint
@@ -568,9 +570,6 @@ begin
 end
 $$;
 
-reset role;
-revoke create on schema rowhouse from rowhouse_queue;
-
 grant execute on function
   rowhouse.enqueue_jobs(jsonb), rowhouse.finish_job(uuid, uuid, integer), rowhouse.cancel_job(uuid)
   to rowhouse_app, rowhouse_tenant;
@@ -583,3 +582,5 @@ grant execute on function
   rowhouse.release_jobs(uuid, uuid[], uuid[], uuid[]), rowhouse.retire_worker(uuid), rowhouse.rescue_jobs(),
   rowhouse.promote_jobs(timestamptz, integer)
   to rowhouse_worker;
+reset role;
+revoke create on schema rowhouse from rowhouse_queue;

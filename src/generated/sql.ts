@@ -604,6 +604,8 @@ grant execute on function rowhouse.current_tenant(), rowhouse.uuid_v7(), rowhous
 -- Functions of rowhouse_queue, through which alone the tables above are written.
 grant create on schema rowhouse to rowhouse_queue;
 set role rowhouse_queue;
+-- The owner's default (0001_framework.sql) is not this role's.
+alter default privileges revoke execute on functions from public;
 
 -- Stands for a lease, as tenant_lock() does for a tenant: shared by whoever ends one of its jobs, exclusive for who takes them away.
 create function rowhouse.lease_lock(lease uuid) returns bigint
@@ -1023,9 +1025,6 @@ begin
 end
 $$;
 
-reset role;
-revoke create on schema rowhouse from rowhouse_queue;
-
 grant execute on function
   rowhouse.enqueue_jobs(jsonb), rowhouse.finish_job(uuid, uuid, integer), rowhouse.cancel_job(uuid)
   to rowhouse_app, rowhouse_tenant;
@@ -1038,6 +1037,8 @@ grant execute on function
   rowhouse.release_jobs(uuid, uuid[], uuid[], uuid[]), rowhouse.retire_worker(uuid), rowhouse.rescue_jobs(),
   rowhouse.promote_jobs(timestamptz, integer)
   to rowhouse_worker;
+reset role;
+revoke create on schema rowhouse from rowhouse_queue;
 `,
 "db/queries/advise_load.sql": `-- How many transactions each tenant has open, or waits with, at this moment: every one of them holds the tenant's lock, shared.
 select t.id, count(*)::integer as transactions
@@ -3715,42 +3716,57 @@ select
   pg_catalog.format('0031_framework_function:%s', coalesce(f.signature, released.signature)) as key
 from (
   values
-    ('all_lanes()', 'c0e65798cabb'),
-    ('cancel_job(uuid)', '74379a5869b5'),
-    ('claim_idempotency_key(text, bytea)', '46c26f6481c9'),
-    ('claim_jobs(uuid, text[], uuid[], text[], smallint[], bigint[], integer[])', 'a3fa8c7bb550'),
-    ('complete_jobs(uuid, uuid[], uuid[], uuid[], uuid[])', '75cdf154ddc0'),
-    ('current_tenant()', '3f5397a3f6f6'),
-    ('enqueue_jobs(jsonb)', '04c479795f03'),
-    ('enter(uuid, integer)', 'babcf822ee83'),
-    ('fail_job(uuid, uuid, uuid, uuid, jsonb, double precision, boolean)', 'e0059f276e8b'),
-    ('find_api_key(text)', '089d76c9ef99'),
-    ('find_tenant_by_domain(text)', 'e58bd9dfa88c'),
-    ('find_tenant_by_id(uuid)', 'f732f9f7c09b'),
-    ('find_tenant_by_slug(text)', '57f726ee122d'),
-    ('finish_job(uuid, uuid, integer)', 'a4317cd1ac7d'),
-    ('heartbeat_worker(uuid, double precision)', '992a048d8435'),
-    ('lease_lock(uuid)', '1063eae4d7d8'),
-    ('missing_migrations(text[], text)', '52028ebe7c90'),
-    ('new_lanes(bigint)', 'e2f2f637f417'),
-    ('promote_jobs(timestamp with time zone, integer)', 'da0eda201c23'),
-    ('register_worker(text, double precision)', 'cdb9d704b730'),
-    ('release_jobs(uuid, uuid[], uuid[], uuid[])', '8d466f21044a'),
-    ('requeue_job(uuid, uuid, jsonb, double precision, boolean)', '06847e468581'),
-    ('rescue_jobs()', 'a735b2e81bdc'),
-    ('retire_worker(uuid)', '8e0114435003'),
-    ('store_idempotent_answer(text, bytea, smallint, jsonb, bytea)', '8c819b1ce7d1'),
-    ('take_back_job(uuid, uuid, uuid)', 'e6c1ac24239d'),
-    ('tenant_lock(uuid)', 'a678e3919cf8'),
-    ('uuid_v7()', '25a0f70d6bf8')
+    ('all_lanes()', 'fe6eca2e9cb7'),
+    ('cancel_job(uuid)', '2b2780eed60a'),
+    ('claim_idempotency_key(text, bytea)', 'ea4f004b3fc0'),
+    ('claim_jobs(uuid, text[], uuid[], text[], smallint[], bigint[], integer[])', 'e609c819b9f0'),
+    ('complete_jobs(uuid, uuid[], uuid[], uuid[], uuid[])', 'd05e05319c46'),
+    ('current_tenant()', '9d423ba93cd4'),
+    ('enqueue_jobs(jsonb)', '0cbc6b07c2fb'),
+    ('enter(uuid, integer)', 'de004b1ed841'),
+    ('fail_job(uuid, uuid, uuid, uuid, jsonb, double precision, boolean)', '70855e87de7f'),
+    ('find_api_key(text)', '276019a78294'),
+    ('find_tenant_by_domain(text)', '9b32384c6289'),
+    ('find_tenant_by_id(uuid)', '11506fc936a5'),
+    ('find_tenant_by_slug(text)', '2d1ba0ec8633'),
+    ('finish_job(uuid, uuid, integer)', '29f2197b9e18'),
+    ('heartbeat_worker(uuid, double precision)', 'b29d9fcb56fa'),
+    ('lease_lock(uuid)', '5e09b23b52e9'),
+    ('missing_migrations(text[], text)', '3687c71a9fb1'),
+    ('new_lanes(bigint)', '7ae4462a70db'),
+    ('promote_jobs(timestamp with time zone, integer)', '039778e58d88'),
+    ('register_worker(text, double precision)', 'b9937e92cf0a'),
+    ('release_jobs(uuid, uuid[], uuid[], uuid[])', 'f4a4b53ce44b'),
+    ('requeue_job(uuid, uuid, jsonb, double precision, boolean)', 'dee7a5619e59'),
+    ('rescue_jobs()', '5537f3824e82'),
+    ('retire_worker(uuid)', '5c9d3aaeb1be'),
+    ('store_idempotent_answer(text, bytea, smallint, jsonb, bytea)', 'de4519aa3507'),
+    ('take_back_job(uuid, uuid, uuid)', '616eb31d8ced'),
+    ('tenant_lock(uuid)', 'b8122affbeca'),
+    ('uuid_v7()', '07e333facaba')
 ) as released (signature, fingerprint)
 full join (
   select oid, signature,
     -- Spaces differ between versions of the server.
     pg_catalog.left(pg_catalog.md5(pg_catalog.regexp_replace(pg_catalog.concat_ws(
-      '|', language, is_definer, volatility, is_strict, is_leakproof, settings::text, body
+      '|', language, is_definer, volatility, is_strict, is_leakproof, settings::text, body, reach
     ), '\\s+', ' ', 'g')), 12) as fingerprint
   from functions
+  -- Whose rights it has, and who may call it. What a role is called depends on the installation.
+  cross join lateral (
+    select pg_catalog.string_agg(
+      case
+        when a.grantee = 0 then 'PUBLIC'
+        else coalesce((
+          select k.kind from (values
+            ('rowhouse_owner', 'owner'), ('rowhouse_app', 'app'), ('rowhouse_worker', 'worker'), ('rowhouse_queue', 'queue'),
+            ('rowhouse_tenant', 'tenant')) as k (name, kind)
+          where k.name = pg_catalog.pg_get_userbyid(a.grantee)
+        ), 'somebody else')
+      end || case when a.grantee = owner then '!' else '' end, ' ' order by a.grantee = owner, pg_catalog.pg_get_userbyid(a.grantee)) as reach
+    from pg_catalog.aclexplode(acl) as a
+    where a.privilege_type = 'EXECUTE'
+  ) as callers
   where schema = 'rowhouse'
 ) as f on f.signature = released.signature
 where f.fingerprint is distinct from released.fingerprint

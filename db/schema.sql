@@ -874,6 +874,32 @@ end
 $function$;
 
 -- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.release_unknown_claims(worker uuid, known uuid[])
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  released integer := 0;
+  one record;
+begin
+  for one in
+    select c.lease, h.tenant, h.job
+    from rowhouse.claims c
+    cross join lateral rows from (pg_catalog.unnest(c.tenant_ids), pg_catalog.unnest(c.job_ids)) as h (tenant, job)
+    where c.worker_id = worker and c.lease <> all (known) and h.job is not null
+  loop
+    if rowhouse.take_back_job(worker, one.lease, one.job) and rowhouse.requeue_job(one.tenant, one.job, null, 0, false) = 'ready' then
+      released := released + 1;
+    end if;
+  end loop;
+  delete from rowhouse.claims c where c.worker_id = worker and c.lease <> all (known);
+  return released;
+end
+$function$;
+
+-- owner: rowhouse_queue
 CREATE OR REPLACE FUNCTION rowhouse.requeue_job(tenant uuid, job uuid, failure jsonb, delay_ms double precision, is_final boolean)
  RETURNS text
  LANGUAGE plpgsql
@@ -1013,7 +1039,8 @@ CREATE OR REPLACE FUNCTION rowhouse.take_back_job(worker uuid, lease uuid, job u
 AS $function$
 begin
   perform pg_catalog.pg_advisory_xact_lock_shared(rowhouse.lease_lock(take_back_job.lease));
-  update rowhouse.claims c set job_ids = pg_catalog.array_remove(c.job_ids, job)
+  -- Replaced and not removed: the two arrays are read in step.
+  update rowhouse.claims c set job_ids = pg_catalog.array_replace(c.job_ids, job, null)
   where c.lease = take_back_job.lease and c.worker_id = worker and job = any (c.job_ids);
   return found;
 end
@@ -1067,6 +1094,7 @@ grant execute on function rowhouse.new_lanes(bigint) to rowhouse_worker;
 grant execute on function rowhouse.promote_jobs(timestamp with time zone, integer) to rowhouse_worker;
 grant execute on function rowhouse.register_worker(text, double precision) to rowhouse_worker;
 grant execute on function rowhouse.release_jobs(uuid, uuid[], uuid[], uuid[]) to rowhouse_worker;
+grant execute on function rowhouse.release_unknown_claims(uuid, uuid[]) to rowhouse_worker;
 grant execute on function rowhouse.rescue_jobs() to rowhouse_worker;
 grant execute on function rowhouse.retire_worker(uuid) to rowhouse_worker;
 grant execute on function rowhouse.store_idempotent_answer(text, bytea, smallint, jsonb, bytea) to rowhouse_app;
@@ -1160,6 +1188,7 @@ rowhouse_queue: function rowhouse.new_lanes(bigint)
 rowhouse_queue: function rowhouse.promote_jobs(timestamp with time zone,integer)
 rowhouse_queue: function rowhouse.register_worker(pg_catalog.text,double precision)
 rowhouse_queue: function rowhouse.release_jobs(pg_catalog.uuid,pg_catalog.uuid[],pg_catalog.uuid[],pg_catalog.uuid[])
+rowhouse_queue: function rowhouse.release_unknown_claims(pg_catalog.uuid,pg_catalog.uuid[])
 rowhouse_queue: function rowhouse.requeue_job(pg_catalog.uuid,pg_catalog.uuid,pg_catalog.jsonb,double precision,boolean)
 rowhouse_queue: function rowhouse.rescue_jobs()
 rowhouse_queue: function rowhouse.retire_worker(pg_catalog.uuid)

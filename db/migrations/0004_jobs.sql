@@ -402,7 +402,8 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   perform pg_catalog.pg_advisory_xact_lock_shared(rowhouse.lease_lock(take_back_job.lease));
-  update rowhouse.claims c set job_ids = pg_catalog.array_remove(c.job_ids, job)
+  -- Replaced and not removed: the two arrays are read in step.
+  update rowhouse.claims c set job_ids = pg_catalog.array_replace(c.job_ids, job, null)
   where c.lease = take_back_job.lease and c.worker_id = worker and job = any (c.job_ids);
   return found;
 end
@@ -473,6 +474,29 @@ begin
       released := released + 1;
     end if;
   end loop;
+  return released;
+end
+$$;
+
+-- Gives back what the worker was never told that it had claimed, when the answer was lost: everything but the leases that it knows.
+create function rowhouse.release_unknown_claims(worker uuid, known uuid[]) returns integer
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  released integer := 0;
+  one record;
+begin
+  for one in
+    select c.lease, h.tenant, h.job
+    from rowhouse.claims c
+    cross join lateral rows from (pg_catalog.unnest(c.tenant_ids), pg_catalog.unnest(c.job_ids)) as h (tenant, job)
+    where c.worker_id = worker and c.lease <> all (known) and h.job is not null
+  loop
+    if rowhouse.take_back_job(worker, one.lease, one.job) and rowhouse.requeue_job(one.tenant, one.job, null, 0, false) = 'ready' then
+      released := released + 1;
+    end if;
+  end loop;
+  delete from rowhouse.claims c where c.worker_id = worker and c.lease <> all (known);
   return released;
 end
 $$;
@@ -579,7 +603,7 @@ grant execute on function
   rowhouse.claim_jobs(uuid, text[], uuid[], text[], smallint[], bigint[], integer[]),
   rowhouse.complete_jobs(uuid, uuid[], uuid[], uuid[], uuid[]),
   rowhouse.fail_job(uuid, uuid, uuid, uuid, jsonb, double precision, boolean),
-  rowhouse.release_jobs(uuid, uuid[], uuid[], uuid[]), rowhouse.retire_worker(uuid), rowhouse.rescue_jobs(),
+  rowhouse.release_jobs(uuid, uuid[], uuid[], uuid[]), rowhouse.release_unknown_claims(uuid, uuid[]), rowhouse.retire_worker(uuid), rowhouse.rescue_jobs(),
   rowhouse.promote_jobs(timestamptz, integer)
   to rowhouse_worker;
 reset role;

@@ -37,11 +37,12 @@ from (
     ('promote_jobs(timestamp with time zone, integer)', '039778e58d88'),
     ('register_worker(text, double precision)', 'b9937e92cf0a'),
     ('release_jobs(uuid, uuid[], uuid[], uuid[])', 'f4a4b53ce44b'),
+    ('release_unknown_claims(uuid, uuid[])', '1d508310e284'),
     ('requeue_job(uuid, uuid, jsonb, double precision, boolean)', 'dee7a5619e59'),
     ('rescue_jobs()', '5537f3824e82'),
     ('retire_worker(uuid)', '5c9d3aaeb1be'),
     ('store_idempotent_answer(text, bytea, smallint, jsonb, bytea)', 'de4519aa3507'),
-    ('take_back_job(uuid, uuid, uuid)', '616eb31d8ced'),
+    ('take_back_job(uuid, uuid, uuid)', 'd53e1c66e645'),
     ('tenant_lock(uuid)', 'b8122affbeca'),
     ('uuid_v7()', '07e333facaba')
 ) as released (signature, fingerprint)

@@ -857,7 +857,8 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   perform pg_catalog.pg_advisory_xact_lock_shared(rowhouse.lease_lock(take_back_job.lease));
-  update rowhouse.claims c set job_ids = pg_catalog.array_remove(c.job_ids, job)
+  -- Replaced and not removed: the two arrays are read in step.
+  update rowhouse.claims c set job_ids = pg_catalog.array_replace(c.job_ids, job, null)
   where c.lease = take_back_job.lease and c.worker_id = worker and job = any (c.job_ids);
   return found;
 end
@@ -928,6 +929,29 @@ begin
       released := released + 1;
     end if;
   end loop;
+  return released;
+end
+$$;
+
+-- Gives back what the worker was never told that it had claimed, when the answer was lost: everything but the leases that it knows.
+create function rowhouse.release_unknown_claims(worker uuid, known uuid[]) returns integer
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  released integer := 0;
+  one record;
+begin
+  for one in
+    select c.lease, h.tenant, h.job
+    from rowhouse.claims c
+    cross join lateral rows from (pg_catalog.unnest(c.tenant_ids), pg_catalog.unnest(c.job_ids)) as h (tenant, job)
+    where c.worker_id = worker and c.lease <> all (known) and h.job is not null
+  loop
+    if rowhouse.take_back_job(worker, one.lease, one.job) and rowhouse.requeue_job(one.tenant, one.job, null, 0, false) = 'ready' then
+      released := released + 1;
+    end if;
+  end loop;
+  delete from rowhouse.claims c where c.worker_id = worker and c.lease <> all (known);
   return released;
 end
 $$;
@@ -1034,7 +1058,7 @@ grant execute on function
   rowhouse.claim_jobs(uuid, text[], uuid[], text[], smallint[], bigint[], integer[]),
   rowhouse.complete_jobs(uuid, uuid[], uuid[], uuid[], uuid[]),
   rowhouse.fail_job(uuid, uuid, uuid, uuid, jsonb, double precision, boolean),
-  rowhouse.release_jobs(uuid, uuid[], uuid[], uuid[]), rowhouse.retire_worker(uuid), rowhouse.rescue_jobs(),
+  rowhouse.release_jobs(uuid, uuid[], uuid[], uuid[]), rowhouse.release_unknown_claims(uuid, uuid[]), rowhouse.retire_worker(uuid), rowhouse.rescue_jobs(),
   rowhouse.promote_jobs(timestamptz, integer)
   to rowhouse_worker;
 reset role;
@@ -3737,11 +3761,12 @@ from (
     ('promote_jobs(timestamp with time zone, integer)', '039778e58d88'),
     ('register_worker(text, double precision)', 'b9937e92cf0a'),
     ('release_jobs(uuid, uuid[], uuid[], uuid[])', 'f4a4b53ce44b'),
+    ('release_unknown_claims(uuid, uuid[])', '1d508310e284'),
     ('requeue_job(uuid, uuid, jsonb, double precision, boolean)', 'dee7a5619e59'),
     ('rescue_jobs()', '5537f3824e82'),
     ('retire_worker(uuid)', '5c9d3aaeb1be'),
     ('store_idempotent_answer(text, bytea, smallint, jsonb, bytea)', 'de4519aa3507'),
-    ('take_back_job(uuid, uuid, uuid)', '616eb31d8ced'),
+    ('take_back_job(uuid, uuid, uuid)', 'd53e1c66e645'),
     ('tenant_lock(uuid)', 'b8122affbeca'),
     ('uuid_v7()', '07e333facaba')
 ) as released (signature, fingerprint)

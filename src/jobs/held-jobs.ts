@@ -8,6 +8,8 @@ export interface HeldJobs {
   /** Leases of which nothing is held any more, since the last time. */
   takeClosed(): string[];
   readonly byTenant: ReadonlyMap<string, number>;
+  /** Those of which something is held, or was until a moment ago. */
+  leases(): string[];
   clear(): void;
 }
 
@@ -39,6 +41,7 @@ export function createHeldJobs(): HeldJobs {
       closed = [];
       return taken;
     },
+    leases: () => [...byLease.keys(), ...closed],
     clear() {
       byTenant.clear();
       byLease.clear();

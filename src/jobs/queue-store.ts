@@ -116,6 +116,11 @@ export function createQueueStore(connection: SqlConnection) {
       await connection.query("select rowhouse.release_jobs($1, $2, $3, $4)", [worker, ...columns(jobs)]);
     },
 
+    /** Gives back what a claim has taken whose answer was lost. @param known leases that the worker knows of */
+    async releaseUnknown(worker: string, known: readonly string[]): Promise<void> {
+      await connection.query("select rowhouse.release_unknown_claims($1, $2)", [worker, known]);
+    },
+
     async retire(worker: string): Promise<void> {
       await connection.query("select rowhouse.retire_worker($1)", [worker]);
     },

@@ -52,14 +52,19 @@ export function createReporter({ store, held, log, current, onWaiting }: Reporte
     }
   }
 
-  /** Until it succeeds or the worker is taken for dead: what was told already is not found the second time. */
+  /** What was told already is not found the second time. */
   async function tellBatch(worker: string, batch: readonly ClaimedJob[], closed: readonly string[]): Promise<void> {
+    await insist(worker, async () => void (await store.complete(worker, batch, closed)));
+  }
+
+  /** Again and again, until it succeeds or the worker is taken for dead: a job must not stay claimed by a worker that lives on. */
+  async function insist(worker: string, work: () => Promise<void>): Promise<void> {
     for (let tries = 1; current() === worker; tries += 1) {
       try {
-        await store.complete(worker, batch, closed);
+        await work();
         return;
       } catch (error) {
-        log.error({ err: error, jobs: batch.length, tries }, "the ends of jobs could not be told; it is tried again");
+        log.error({ err: error, tries }, "the end of a job could not be told; it is tried again");
         await sleep(backoffDelay(tries, { first: 100, max: 2_000 }));
       }
     }
@@ -82,8 +87,8 @@ export function createReporter({ store, held, log, current, onWaiting }: Reporte
         tell();
         return;
       }
-      if (outcome.kind === "failed") await fail(worker, definition, job, outcome.thrown);
-      if (outcome.kind === "interrupted") await store.release(worker, [job]);
+      if (outcome.kind === "failed") await insist(worker, () => fail(worker, definition, job, outcome.thrown));
+      if (outcome.kind === "interrupted") await insist(worker, () => store.release(worker, [job]));
       held.remove(job);
       tell();
     },

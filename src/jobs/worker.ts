@@ -62,6 +62,8 @@ export function startWorker(options: WorkerOptions): Worker {
   const wakeUp = createWakeUp();
   let id: string | undefined;
   let isStopping = false;
+  /** True while a claim is under way, and after one whose answer never came: it may have taken something. */
+  let isClaimInDoubt = false;
   const hands = createHands(
     options,
     definitions,
@@ -100,17 +102,25 @@ export function startWorker(options: WorkerOptions): Worker {
   async function claim(worker: string, { lanes }: LookOut): Promise<boolean> {
     const quotas = lanes.take(hands.room(), hands.held);
     if (quotas.length === 0) return false;
+    isClaimInDoubt = true;
     const { found, jobs } = await claims.claim(worker, quotas);
+    isClaimInDoubt = false;
     quotas.forEach((quota, index) => lanes.found(quota, found[index]!.count, found[index]!.last));
     // Lost meanwhile: what was claimed goes with the rest.
     if (id === worker) hands.take(jobs);
     return jobs.length > 0;
   }
 
+  async function settleClaims(worker: string): Promise<void> {
+    await claims.releaseUnknown(worker, hands.leases());
+    isClaimInDoubt = false;
+  }
+
   async function loop(): Promise<void> {
     for (let failures = 0; !isStopping;) {
       try {
         const { worker, lookOut: look } = await ensureRegistered();
+        if (isClaimInDoubt) await settleClaims(worker);
         await look.look(wakeUp.take());
         if (!(await claim(worker, look))) await wakeUp.wait(look.due - performance.now());
         failures = 0;
@@ -186,6 +196,7 @@ function createHands(
 
   return {
     held: held.byTenant,
+    leases: () => held.leases(),
     /** How many more jobs to claim: 0 until there is room for a good number. */
     room(): number {
       const target = Math.floor(Math.max(concurrency, Math.min(MAX_AHEAD, rate.perSecond * AHEAD_SECONDS)));

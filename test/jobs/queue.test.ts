@@ -271,6 +271,30 @@ describe("a failed job", () => {
     expect(await idsIn("dead_jobs")).toEqual([id]);
   });
 
+  it("leaves the others of its claim where they are, whoever's they are", async () => {
+    const tenants = [tenant, ...(await Promise.all([1, 2].map(async () => (await server.createTenant()).id)))];
+    for (const id of tenants) await enqueue([{}], id);
+    const quotas = tenants.map((tenantId) => ({ lane: lane({ tenantId }), quota: 1 }));
+    const { jobs } = await store.claim(worker, quotas);
+    await store.release(worker, [jobs[0]!]);
+    await store.fail(worker, jobs[1]!, { message: "no" }, 0, false);
+    await die(worker);
+    expect(await store.rescue()).toBe(1);
+    expect((await idsIn("ready_jobs")).concat(await idsIn("waiting_jobs")).sort()).toEqual(
+      jobs.map(({ id }) => id).sort(),
+    );
+  });
+
+  it("is given back when the worker was never told that it has it", async () => {
+    await enqueue([{}, {}]);
+    const [known] = await claim(1);
+    const [unknown] = await claim(1);
+    await store.releaseUnknown(worker, [known!.lease]);
+    expect((await claim()).map(({ id }) => id)).toEqual([unknown!.id]);
+    await using connection = await asTenant();
+    await expect(finish(connection, unknown!)).rejects.toMatchObject({ code: "ERR_JOB_LEASE_LOST" });
+  });
+
   it("keeps its last ten failures", async () => {
     await enqueue([{}]);
     await owner.query("update rowhouse.jobs set max_attempts = 100");

@@ -559,8 +559,9 @@ begin
   -- Before a number is drawn: by the transaction's id others know that the number may still turn up.
   perform pg_catalog.pg_current_xact_id();
   for line in
+    -- JSON's null comes out as SQL's.
     with wish as materialized (
-      select ids[w.ordinality] as id, w.*, coalesce(w.run_at, pg_catalog.clock_timestamp() + coalesce(w.delay_ms, 0) * interval '1 millisecond') as due_at,
+      select ids[w.ordinality] as id, w.*, coalesce(w.payload, 'null') as content, coalesce(w.run_at, pg_catalog.clock_timestamp() + coalesce(w.delay_ms, 0) * interval '1 millisecond') as due_at,
         coalesce(w.run_at <= pg_catalog.clock_timestamp(), coalesce(w.delay_ms, 0) <= 0) as is_due
       from rows from (pg_catalog.jsonb_to_recordset(wanted) as (
         type text, queue text, priority smallint, payload jsonb, version integer, max_attempts integer, run_at timestamptz,
@@ -568,7 +569,7 @@ begin
     ),
     made as (
       insert into rowhouse.jobs as j (tenant_id, id, type, queue, priority, payload, payload_version, max_attempts, run_at, unique_key)
-      select tenant, w.id, w.type, w.queue, w.priority, w.payload, w.version, w.max_attempts, w.due_at, w.unique_key
+      select tenant, w.id, w.type, w.queue, w.priority, w.content, w.version, w.max_attempts, w.due_at, w.unique_key
       from wish w order by w.ordinality
       on conflict (tenant_id, type, unique_key) where unique_key is not null do nothing
       returning j.id
@@ -785,29 +786,27 @@ END;
 -- owner: rowhouse_queue
 CREATE OR REPLACE FUNCTION rowhouse.new_lanes(after bigint)
  RETURNS TABLE(lanes jsonb, last bigint, xmin text, xmax text)
- LANGUAGE sql
+ LANGUAGE plpgsql
  SECURITY DEFINER ROWS 1
  SET search_path TO ''
-BEGIN ATOMIC
- SELECT ( SELECT jsonb_agg(jsonb_build_array(g.queue, g.tenant_id, g.type, g.priority, g.first, g.size)) AS jsonb_agg
-            FROM ( SELECT r.queue,
-                     r.tenant_id,
-                     r.type,
-                     r.priority,
-                     min(r.seq) AS first,
-                     count(*) AS size
-                    FROM rowhouse.ready_jobs r
-                   WHERE (r.seq > new_lanes.after)
-                   GROUP BY r.queue, r.tenant_id, r.type, r.priority) g) AS jsonb_agg,
-     (s.last_value -
-         CASE
-             WHEN s.is_called THEN 0
-             ELSE 1
-         END),
-     (pg_snapshot_xmin(pg_current_snapshot()))::text AS pg_snapshot_xmin,
-     (pg_snapshot_xmax(pg_current_snapshot()))::text AS pg_snapshot_xmax
-    FROM rowhouse.ready_jobs_seq s;
-END;
+AS $function$
+begin
+  -- A statement of its own, ahead of the other's snapshot: whoever drew a number up to this one had an id before that snapshot.
+  -- Of a sequence that has given no number yet, last_value is the first one that it will give.
+  select s.last_value - case when s.is_called then 0 else 1 end into last from rowhouse.ready_jobs_seq s;
+  select
+    (select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(g.queue, g.tenant_id, g.type, g.priority, g.first))
+     from (
+       select r.queue, r.tenant_id, r.type, r.priority, pg_catalog.min(r.seq) as first
+       from rowhouse.ready_jobs r where r.seq > after
+       group by r.queue, r.tenant_id, r.type, r.priority
+     ) as g),
+    pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::text,
+    pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::text
+  into lanes, xmin, xmax;
+  return next;
+end
+$function$;
 
 -- owner: rowhouse_queue
 CREATE OR REPLACE FUNCTION rowhouse.promote_jobs(after timestamp with time zone, max integer)

@@ -176,8 +176,9 @@ begin
   -- Before a number is drawn: by the transaction's id others know that the number may still turn up.
   perform pg_catalog.pg_current_xact_id();
   for line in
+    -- JSON's null comes out as SQL's.
     with wish as materialized (
-      select ids[w.ordinality] as id, w.*, coalesce(w.run_at, pg_catalog.clock_timestamp() + coalesce(w.delay_ms, 0) * interval '1 millisecond') as due_at,
+      select ids[w.ordinality] as id, w.*, coalesce(w.payload, 'null') as content, coalesce(w.run_at, pg_catalog.clock_timestamp() + coalesce(w.delay_ms, 0) * interval '1 millisecond') as due_at,
         coalesce(w.run_at <= pg_catalog.clock_timestamp(), coalesce(w.delay_ms, 0) <= 0) as is_due
       from rows from (pg_catalog.jsonb_to_recordset(wanted) as (
         type text, queue text, priority smallint, payload jsonb, version integer, max_attempts integer, run_at timestamptz,
@@ -185,7 +186,7 @@ begin
     ),
     made as (
       insert into rowhouse.jobs as j (tenant_id, id, type, queue, priority, payload, payload_version, max_attempts, run_at, unique_key)
-      select tenant, w.id, w.type, w.queue, w.priority, w.payload, w.version, w.max_attempts, w.due_at, w.unique_key
+      select tenant, w.id, w.type, w.queue, w.priority, w.content, w.version, w.max_attempts, w.due_at, w.unique_key
       from wish w order by w.ordinality
       on conflict (tenant_id, type, unique_key) where unique_key is not null do nothing
       returning j.id
@@ -282,21 +283,25 @@ $$;
 -- transaction's id is there, or never will be, once the oldest running transaction (`xmin`) is younger than that.
 create function rowhouse.new_lanes(after bigint)
 returns table (lanes jsonb, last bigint, xmin text, xmax text)
-language sql volatile security definer rows 1 set search_path = ''
-begin atomic
+language plpgsql volatile security definer rows 1 set search_path = ''
+as $$
+begin
+  -- A statement of its own, ahead of the other's snapshot: whoever drew a number up to this one had an id before that snapshot.
+  -- Of a sequence that has given no number yet, last_value is the first one that it will give.
+  select s.last_value - case when s.is_called then 0 else 1 end into last from rowhouse.ready_jobs_seq s;
   select
-    (select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(g.queue, g.tenant_id, g.type, g.priority, g.first, g.size))
+    (select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(g.queue, g.tenant_id, g.type, g.priority, g.first))
      from (
-       select r.queue, r.tenant_id, r.type, r.priority, pg_catalog.min(r.seq) as first, count(*) as size
-       from rowhouse.ready_jobs r where r.seq > new_lanes.after
+       select r.queue, r.tenant_id, r.type, r.priority, pg_catalog.min(r.seq) as first
+       from rowhouse.ready_jobs r where r.seq > after
        group by r.queue, r.tenant_id, r.type, r.priority
      ) as g),
-    -- Of a sequence that has given no number yet, this is the first one that it will give.
-    s.last_value - case when s.is_called then 0 else 1 end,
     pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::text,
     pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::text
-  from rowhouse.ready_jobs_seq s;
-end;
+  into lanes, xmin, xmax;
+  return next;
+end
+$$;
 
 -- Every lane with work, by skipping from one to the next in the index: for a worker's start, and now and then for what was overlooked.
 create function rowhouse.all_lanes()

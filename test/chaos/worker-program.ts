@@ -19,6 +19,8 @@ export const effect = defineJob("chaos.effect", {
     await db.execute(sql`insert into notes (body) values (${`${idempotencyKey} ${Math.random()}`})`);
     if (attempt > 1) return;
     switch (payload.mischief) {
+      case "none":
+        return;
       case "fail":
         throw new Error("on purpose");
       case "kill":

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { connectSql } from "../../src/database/sql-connection.ts";
 import { defineJob } from "../../src/jobs/define-job.ts";
+import { createQueueStore } from "../../src/jobs/queue-store.ts";
 import { notes } from "../fixtures/tables.ts";
 import { createTestDatabase, type TestDatabase } from "../helpers/database.ts";
 import { createJobServer, type JobServer, until } from "./job-server.ts";
@@ -166,6 +168,199 @@ describe("a job", () => {
     app.work([any]);
     await until(() => seen.length === 1);
     expect(seen).toEqual([payload]);
+  });
+});
+
+/** A promise that is settled from outside. */
+function gate() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { open, opened };
+}
+
+describe("a worker", () => {
+  it("gives every tenant its turn, however much another has", async () => {
+    const order: string[] = [];
+    const turn = defineJob("turn", {
+      payload: z.string(),
+      run: ({ payload }) => Promise.resolve(order.push(payload)),
+    });
+    await app.withTenant(a, (db) =>
+      turn.enqueueMany(
+        db,
+        Array.from({ length: 1_000 }, () => "a"),
+      ),
+    );
+    await app.withTenant(b, (db) => turn.enqueueMany(db, ["b", "b", "b"]));
+    app.work([turn], { concurrency: 1 });
+    await until(() => order.length === 1_003);
+    // Of four jobs the fourth is b's second at the latest.
+    expect(order.slice(0, 8).filter((name) => name === "b")).toHaveLength(3);
+  });
+
+  it("takes a newcomer's job next, while another tenant fills every place", async () => {
+    const order: string[] = [];
+    const gates = { a: gate(), b: gate() };
+    const slow = defineJob("slow", {
+      payload: z.enum(["a", "b"]),
+      async run({ payload }) {
+        order.push(payload);
+        await gates[payload].opened;
+      },
+    });
+    const worker = app.work([slow], { concurrency: 2 });
+    await app.withTenant(a, (db) =>
+      slow.enqueueMany(
+        db,
+        Array.from({ length: 50 }, () => "a" as const),
+      ),
+    );
+    await until(() => order.length === 2);
+    await app.withTenant(b, (db) => slow.enqueue(db, "b"));
+    worker.wake();
+    await until(async () => (await count("claims")) > 1, "the newcomer's claim");
+    gates.a.open();
+    await until(() => order.includes("b"));
+    // Those that ended made room for it before the rest of the other's.
+    expect(order.indexOf("b")).toBeLessThanOrEqual(4);
+    gates.b.open();
+  });
+
+  it("runs a tenant's urgent jobs first", async () => {
+    const order: string[] = [];
+    const job = defineJob("ordered", {
+      payload: z.string(),
+      run: ({ payload }) => Promise.resolve(order.push(payload)),
+    });
+    await app.withTenant(a, async (db) => {
+      await job.enqueue(db, "low", { priority: "low" });
+      await job.enqueue(db, "normal");
+      await job.enqueue(db, "urgent", { priority: "urgent" });
+      await job.enqueue(db, "high", { priority: "high" });
+    });
+    app.work([job], { concurrency: 1 });
+    await until(() => order.length === 4);
+    expect(order).toEqual(["urgent", "high", "normal", "low"]);
+  });
+
+  it("that stops waits for what it is at, gives back the rest, and leaves no trace", async () => {
+    const { open, opened } = gate();
+    const begun: number[] = [];
+    const long = defineJob("long", {
+      payload: z.number(),
+      async run({ payload, db }) {
+        begun.push(payload);
+        await opened;
+        await db.insert(notes).values({ body: `${payload}` });
+      },
+    });
+    await app.withTenant(a, (db) => long.enqueueMany(db, [1, 2, 3, 4, 5]));
+    const worker = app.work([long], { concurrency: 2 });
+    await until(() => begun.length === 2);
+    const stopped = worker.stop();
+    await until(async () => (await count("ready_jobs")) === 3, "what was not begun");
+    open();
+    await stopped;
+    expect((await bodies(a)).sort()).toEqual(begun.map(String).sort());
+    expect([await count("workers"), await count("claims"), await count("jobs")]).toEqual([0, 0, 3]);
+    const { rows } = await server.asOwner("select distinct attempts from rowhouse.jobs");
+    expect(rows).toEqual([{ attempts: 0 }]);
+  });
+
+  it("interrupts at the deadline, without an attempt being counted", async () => {
+    const reasons: unknown[] = [];
+    const endless = defineJob("endless", {
+      payload: z.number(),
+      run: ({ signal }) =>
+        new Promise((_, reject) => {
+          signal.addEventListener("abort", () => {
+            reasons.push(signal.reason);
+            reject(signal.reason as Error);
+          });
+        }),
+    });
+    await app.withTenant(a, (db) => endless.enqueue(db, 1));
+    const worker = app.work([endless]);
+    await until(async () => (await count("claims")) === 1);
+    await worker.stop(10);
+    expect(reasons).toMatchObject([{ code: "ERR_JOB_INTERRUPTED" }]);
+    const { rows } = await server.asOwner("select attempts, failures from rowhouse.jobs");
+    expect(rows).toEqual([{ attempts: 0, failures: [] }]);
+    expect([await count("ready_jobs"), await count("workers")]).toEqual([1, 0]);
+  });
+
+  it("aborts what takes longer than its timeout, and counts the attempt", async () => {
+    const slow = defineJob("too-slow", {
+      payload: z.null(),
+      timeout: 20,
+      retry: { attempts: 1 },
+      run: ({ signal }) =>
+        new Promise((_, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason as Error));
+        }),
+    });
+    await app.withTenant(a, (db) => slow.enqueue(db, null));
+    app.work([slow]);
+    await until(async () => (await count("dead_jobs")) === 1);
+    const { rows } = await server.asOwner<{ failures: { message: string }[] }>(
+      "select failures from rowhouse.dead_jobs",
+    );
+    expect(rows[0]!.failures[0]!.message).toBe('JobTimeout: Job "too-slow" took longer than its timeout of 20 ms.');
+  });
+
+  it("that was taken for dead aborts what it is at, begins anew, and its late handler changes nothing", async () => {
+    const { open, opened } = gate();
+    const seen: { attempt: number; reason?: unknown }[] = [];
+    const job = defineJob("slept-through", {
+      payload: z.null(),
+      async run({ db, attempt, signal }) {
+        const entry: { attempt: number; reason?: unknown } = { attempt };
+        seen.push(entry);
+        await db.insert(notes).values({ body: `attempt ${attempt}` });
+        if (attempt > 1) return;
+        signal.addEventListener("abort", () => (entry.reason = signal.reason));
+        await opened;
+      },
+    });
+    await app.withTenant(a, (db) => job.enqueue(db, null));
+    app.work([job], { ttl: 300 });
+    await until(() => seen.length === 1);
+    await using other = await connectSql(server.workerUrl, "test");
+    await until(async () => {
+      // Its next sign of life would come in between now and then.
+      await server.asOwner("update rowhouse.workers set expires_at = now() - interval '1 s'");
+      return (await createQueueStore(other).rescue()) > 0;
+    }, "the rescue");
+    await until(() => seen.length === 2);
+    open();
+    await until(async () => (await count("job_history")) === 1);
+    expect(await bodies(a)).toEqual(["attempt 2"]);
+    expect(seen[0]!.reason).toMatchObject({ code: "ERR_JOB_LEASE_LOST" });
+    await until(async () => (await count("claims")) === 0);
+  });
+
+  it("goes on after its connections were cut", async () => {
+    app.work([writeNote]);
+    for (let round = 0; round < 3; round += 1) {
+      await app.withTenant(a, (db) => writeNote.enqueue(db, { body: `round ${round}` }));
+      await until(async () => (await count("job_history")) === round + 1);
+      await server.asAdmin(
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+      );
+    }
+  });
+
+  it("leaves alone what it does not know, and queues that are not its own", async () => {
+    const unknown = defineJob("unknown", { payload: z.null(), run: () => Promise.resolve() });
+    const elsewhere = defineJob("elsewhere", { payload: z.null(), queue: "other", run: () => Promise.resolve() });
+    await app.withTenant(a, async (db) => {
+      await unknown.enqueue(db, null);
+      await elsewhere.enqueue(db, null);
+      await writeNote.enqueue(db, { body: "mine" });
+    });
+    app.work([writeNote, elsewhere], { queues: ["default"] });
+    await until(async () => (await count("job_history")) === 1);
+    expect(await count("ready_jobs")).toBe(2);
   });
 });
 

@@ -14,6 +14,7 @@ export interface BenchServer extends AsyncDisposable {
   readonly appUrl: string;
   readonly ownerUrl: string;
   readonly adminUrl: string;
+  readonly workerUrl: string;
 }
 
 export interface BenchDatabase extends BenchServer {
@@ -32,6 +33,7 @@ export async function openBenchServer(): Promise<BenchServer> {
     appUrl: app,
     ownerUrl: owner,
     adminUrl: admin,
+    workerUrl: servers.urls.worker!,
     async [Symbol.asyncDispose]() {
       await servers.stop();
       await rm(directory, { recursive: true, force: true });

@@ -460,10 +460,11 @@ $function$;
 
 -- owner: rowhouse_queue
 CREATE OR REPLACE FUNCTION rowhouse.claim_jobs(worker uuid, queues text[], tenants uuid[], types text[], priorities smallint[], afters bigint[], quotas integer[])
- RETURNS TABLE(lane integer, seq bigint, lease uuid, id uuid, tenant_id uuid, type text, queue text, payload jsonb, payload_version integer, attempts integer, max_attempts integer, created_at timestamp with time zone, run_at timestamp with time zone, placement text, epoch integer)
+ RETURNS TABLE(lane integer, seq bigint, lease uuid, id uuid, tenant_id uuid, type text, queue text, payload jsonb, payload_version integer, attempts integer, max_attempts integer, placement text, epoch integer)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 #variable_conflict use_column
 declare
@@ -498,7 +499,7 @@ begin
     )
     -- A job that was cancelled has left its line behind: it goes with the others.
     select p.lane, p.seq, new_lease, j.id, j.tenant_id, j.type, j.queue, j.payload, j.payload_version, j.attempts, j.max_attempts,
-      j.created_at, j.run_at, p.placement, p.epoch
+      p.placement, p.epoch
     from picked p
     join rowhouse.jobs j on j.tenant_id = p.tenant_id and j.id = p.job_id
     order by p.lane, p.seq;
@@ -507,29 +508,32 @@ $function$;
 
 -- owner: rowhouse_queue
 CREATE OR REPLACE FUNCTION rowhouse.complete_jobs(worker uuid, leases uuid[], tenants uuid[], ids uuid[], closed uuid[])
- RETURNS TABLE(id uuid)
+ RETURNS integer
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
-#variable_conflict use_column
+declare
+  completed integer;
 begin
   perform pg_catalog.pg_advisory_xact_lock_shared(rowhouse.lease_lock(l.lease))
   from (select distinct u.lease from pg_catalog.unnest(leases) as u (lease) order by 1) as l;
-  return query
-    with ended as (
+  with ended as (
       select e.id, e.tenant, c.claimed_at
       from rows from (pg_catalog.unnest(leases), pg_catalog.unnest(tenants), pg_catalog.unnest(ids)) as e (lease, tenant, id)
-      join rowhouse.claims c on c.lease = e.lease and c.worker_id = worker and e.id = any (c.job_ids)
+      -- The lease is enough: what the worker itself has given back it does not end, and a rescue removes the whole lease.
+      join rowhouse.claims c on c.lease = e.lease and c.worker_id = worker
     ),
     gone as (
       delete from rowhouse.jobs j using ended e where j.tenant_id = e.tenant and j.id = e.id
       returning j.tenant_id, j.id, j.type, j.queue, j.attempts, j.created_at, e.claimed_at
     )
-    insert into rowhouse.job_history as h (tenant_id, id, type, queue, attempts, outcome, created_at, started_at)
-    select g.tenant_id, g.id, g.type, g.queue, g.attempts + 1, 'done', g.created_at, g.claimed_at from gone g
-    returning h.id;
+    insert into rowhouse.job_history (tenant_id, id, type, queue, attempts, outcome, created_at, started_at)
+    select g.tenant_id, g.id, g.type, g.queue, g.attempts + 1, 'done', g.created_at, g.claimed_at from gone g;
+  get diagnostics completed = row_count;
   delete from rowhouse.claims c where c.lease = any (closed) and c.worker_id = worker;
+  return completed;
 end
 $function$;
 

@@ -323,6 +323,7 @@ begin atomic
   select l.queue, l.tenant_id, l.type, l.priority, l.seq from lane l;
 end;
 
+-- A generic plan: a new one for every set of arrays would cost more than the claim.
 -- Claims jobs of these lanes, each from the number after which the worker looks for its work, at most `quotas` of each.
 --   RH011 the worker was taken for dead
 create function rowhouse.claim_jobs(
@@ -330,9 +331,9 @@ create function rowhouse.claim_jobs(
 )
 returns table (
   lane integer, seq bigint, lease uuid, id uuid, tenant_id uuid, type text, queue text, payload jsonb, payload_version integer, attempts integer,
-  max_attempts integer, created_at timestamptz, run_at timestamptz, placement text, epoch integer
+  max_attempts integer, placement text, epoch integer
 )
-language plpgsql volatile security definer set search_path = ''
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
@@ -367,36 +368,38 @@ begin
     )
     -- A job that was cancelled has left its line behind: it goes with the others.
     select p.lane, p.seq, new_lease, j.id, j.tenant_id, j.type, j.queue, j.payload, j.payload_version, j.attempts, j.max_attempts,
-      j.created_at, j.run_at, p.placement, p.epoch
+      p.placement, p.epoch
     from picked p
     join rowhouse.jobs j on j.tenant_id = p.tenant_id and j.id = p.job_id
     order by p.lane, p.seq;
 end
 $$;
 
--- Ends jobs well whose handlers opened no transaction. Returns those that were still held; `closed` are leases of which nothing is left.
+-- Ends jobs well whose handlers opened no transaction. Returns how many were still held; `closed` are leases of which nothing is left.
 create function rowhouse.complete_jobs(worker uuid, leases uuid[], tenants uuid[], ids uuid[], closed uuid[])
-returns table (id uuid)
-language plpgsql volatile security definer set search_path = ''
+returns integer
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_column
+declare
+  completed integer;
 begin
   perform pg_catalog.pg_advisory_xact_lock_shared(rowhouse.lease_lock(l.lease))
   from (select distinct u.lease from pg_catalog.unnest(leases) as u (lease) order by 1) as l;
-  return query
-    with ended as (
+  with ended as (
       select e.id, e.tenant, c.claimed_at
       from rows from (pg_catalog.unnest(leases), pg_catalog.unnest(tenants), pg_catalog.unnest(ids)) as e (lease, tenant, id)
-      join rowhouse.claims c on c.lease = e.lease and c.worker_id = worker and e.id = any (c.job_ids)
+      -- The lease is enough: what the worker itself has given back it does not end, and a rescue removes the whole lease.
+      join rowhouse.claims c on c.lease = e.lease and c.worker_id = worker
     ),
     gone as (
       delete from rowhouse.jobs j using ended e where j.tenant_id = e.tenant and j.id = e.id
       returning j.tenant_id, j.id, j.type, j.queue, j.attempts, j.created_at, e.claimed_at
     )
-    insert into rowhouse.job_history as h (tenant_id, id, type, queue, attempts, outcome, created_at, started_at)
-    select g.tenant_id, g.id, g.type, g.queue, g.attempts + 1, 'done', g.created_at, g.claimed_at from gone g
-    returning h.id;
+    insert into rowhouse.job_history (tenant_id, id, type, queue, attempts, outcome, created_at, started_at)
+    select g.tenant_id, g.id, g.type, g.queue, g.attempts + 1, 'done', g.created_at, g.claimed_at from gone g;
+  get diagnostics completed = row_count;
   delete from rowhouse.claims c where c.lease = any (closed) and c.worker_id = worker;
+  return completed;
 end
 $$;
 

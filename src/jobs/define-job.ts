@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Logger } from "pino";
-import type { z } from "zod";
+import { z } from "zod";
 import type { TenantDb } from "../database/types.ts";
 import { DefinitionInvalid, JobInvalid } from "../errors.ts";
 import type { Backoff } from "./backoff.ts";
@@ -107,9 +107,21 @@ export function defineJob<Schema extends z.ZodType>(name: string, options: JobOp
   const complete = { version, queue, priority, timeout, attempts, backoff };
   assertOptions(name, complete);
 
+  async function parse(payload: unknown): Promise<z.output<Schema>> {
+    let parsed: z.ZodSafeParseResult<z.output<Schema>>;
+    try {
+      parsed = options.payload.safeParse(payload);
+    } catch (error) {
+      // Only a schema with asynchronous parts needs the other one, which costs a few times as much.
+      if (!(error instanceof z.core.$ZodAsyncError)) throw error;
+      parsed = await options.payload.safeParseAsync(payload);
+    }
+    if (parsed.success) return parsed.data;
+    throw payloadInvalid(name, parsed.error);
+  }
+
   async function toWish(payload: z.input<Schema>, enqueueOptions: EnqueueOptions) {
-    const parsed = await options.payload.safeParseAsync(payload);
-    if (!parsed.success) throw payloadInvalid(name, parsed.error);
+    await parse(payload);
     // As it was given: what a schema makes of it, it makes again when the job runs.
     return { ...wishOf(enqueueOptions), type: name, payload: encodePayload(name, payload) };
   }
@@ -156,9 +168,7 @@ export function defineJob<Schema extends z.ZodType>(name: string, options: JobOp
     async read(stored, storedVersion) {
       const decoded = decodePayload(stored as never);
       const current = storedVersion === version ? decoded : upgraded(decoded, storedVersion);
-      const parsed = await options.payload.safeParseAsync(current);
-      if (parsed.success) return parsed.data;
-      throw payloadInvalid(name, parsed.error);
+      return parse(current);
     },
     run: (input) => options.run(input),
   };

@@ -17,8 +17,6 @@ export interface ClaimedJob {
   /** Attempts that have failed. */
   readonly attempts: number;
   readonly maxAttempts: number;
-  readonly createdAt: Date;
-  readonly runAt: Date;
   readonly placement: Placement;
   readonly epoch: number;
 }
@@ -95,13 +93,12 @@ export function createQueueStore(connection: SqlConnection) {
       };
     },
 
-    /** @returns ids of those that were still held */
-    async complete(worker: string, jobs: readonly ClaimedJob[], closed: readonly string[]): Promise<string[]> {
-      const { rows } = await connection.query<{ id: string }>(
-        "select id from rowhouse.complete_jobs($1, $2, $3, $4, $5)",
-        [worker, ...columns(jobs), closed],
-      );
-      return rows.map(({ id }) => id);
+    /** @returns how many were still held */
+    async complete(worker: string, jobs: readonly ClaimedJob[], closed: readonly string[]): Promise<number> {
+      const values = [worker, ...columns(jobs), closed];
+      return (
+        await one<{ completed: number }>("select rowhouse.complete_jobs($1, $2, $3, $4, $5) as completed", values)
+      ).completed;
     },
 
     /** @param delay milliseconds until the next attempt */
@@ -155,5 +152,5 @@ type NewLane = [queue: string, tenantId: string, type: string, priority: number,
 type ClaimRow = Omit<ClaimedJob, "priority"> & { readonly lane: number; readonly seq: string };
 
 const CLAIM = `select lane, seq, lease, id, tenant_id as "tenantId", type, queue, payload, payload_version as "payloadVersion", attempts,
-  max_attempts as "maxAttempts", created_at as "createdAt", run_at as "runAt", placement, epoch
+  max_attempts as "maxAttempts", placement, epoch
   from rowhouse.claim_jobs($1, $2, $3, $4, $5, $6, $7)`;

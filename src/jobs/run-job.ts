@@ -1,11 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import type { Logger } from "pino";
-import type { Database, TenantTransaction } from "../database/types.ts";
+import type { Database, TenantDb, TenantTransaction } from "../database/types.ts";
 import { JobInterrupted, JobLeaseLost, JobTimeout, TenantSuspended } from "../errors.ts";
 import type { TenantContext } from "../tenancy/context.ts";
 import type { Registry } from "../tenancy/registry.ts";
-import type { JobDefinition } from "./define-job.ts";
+import type { JobDefinition, JobInput } from "./define-job.ts";
 import type { ClaimedJob } from "./queue-store.ts";
 
 export interface RunDeps {
@@ -31,100 +30,126 @@ export type JobOutcome =
 const GRACE_MS = 5_000;
 
 /**
- * Runs one attempt of a job as its tenant, in a transaction that is begun with the handler's first query and in which the job itself
- * ends. Never rejects.
- *
- * @param stop aborted with {@link JobInterrupted} or {@link JobLeaseLost} when the attempt has to end
+ * One attempt of a job, as its tenant, in a transaction that is begun with the handler's first query and in which the job itself ends.
+ * What a handler does not ask for (transaction, signal, log) is not made: most of what a small job costs would be these.
  */
-export async function runJob(
-  deps: RunDeps,
-  definition: JobDefinition,
-  job: ClaimedJob,
-  stop: AbortSignal,
-): Promise<JobOutcome> {
-  const { id, placement, epoch } = { id: job.tenantId, placement: job.placement, epoch: job.epoch };
-  const transaction = deps.database.open({ id, placement, epoch });
-  const timeout = new AbortController();
-  const timer = setTimeout(
-    () =>
-      timeout.abort(
-        new JobTimeout(`Job "${job.type}" took longer than its timeout of ${definition.options.timeout} ms.`),
-      ),
-    definition.options.timeout,
-  );
-  const signal = AbortSignal.any([stop, timeout.signal]);
-  try {
-    signal.throwIfAborted();
-    await withGrace(handle(deps, definition, job, transaction, signal), signal);
-    return await end(transaction, job);
-  } catch (thrown) {
-    await transaction.rollback();
-    return outcomeOf(thrown, stop);
-  } finally {
-    clearTimeout(timer);
+export class JobRun implements JobInput<unknown> {
+  readonly attempt: number;
+  payload: unknown = undefined;
+  readonly #deps: RunDeps;
+  readonly #definition: JobDefinition;
+  readonly #job: ClaimedJob;
+  #transaction: TenantTransaction | undefined;
+  #log: Logger | undefined;
+  #controller: AbortController | undefined;
+  #deadline: number;
+  #reason: Error | undefined;
+  #giveUp: ((reason: Error) => void) | undefined;
+
+  constructor(deps: RunDeps, definition: JobDefinition, job: ClaimedJob) {
+    this.#deps = deps;
+    this.#definition = definition;
+    this.#job = job;
+    this.attempt = job.attempts + 1;
+    this.#deadline = performance.now() + definition.options.timeout;
   }
-}
 
-async function handle(
-  { registry, context, log }: RunDeps,
-  definition: JobDefinition,
-  job: ClaimedJob,
-  transaction: TenantTransaction,
-  signal: AbortSignal,
-): Promise<void> {
-  const payload = await definition.read(job.payload, job.payloadVersion);
-  const tenant = await registry.tenant({ by: "id", id: job.tenantId });
-  const attempt = job.attempts + 1;
-  const input = {
-    payload,
-    attempt,
-    signal,
-    idempotencyKey: job.id,
-    tenantId: tenant.id,
-    log: log.child({ job: job.id, type: job.type, tenant: tenant.id, attempt }),
-    get db() {
-      return transaction.db;
-    },
-  };
-  await context.run({ tenant, principal: undefined, transaction }, () => definition.run(input));
-}
+  get idempotencyKey(): string {
+    return this.#job.id;
+  }
 
-/** Waits for the handler; once the signal is aborted, for a while only: it cannot be stopped, but it need not be waited for. */
-async function withGrace(handling: Promise<void>, signal: AbortSignal): Promise<void> {
-  const settled = new AbortController();
-  const impatient = new Promise<never>((_, reject) => {
-    const onAbort = () => {
-      sleep(GRACE_MS, undefined, { signal: settled.signal }).then(
-        () => reject(signal.reason as Error),
-        () => {},
-      );
+  get tenantId(): string {
+    return this.#job.tenantId;
+  }
+
+  get db(): TenantDb {
+    return this.#open().db;
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#reason) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
+  }
+
+  get log(): Logger {
+    const { id, type, tenantId } = this.#job;
+    return (this.#log ??= this.#deps.log.child({ job: id, type, tenant: tenantId, attempt: this.attempt }));
+  }
+
+  /** Asks the attempt to end. A handler that does not is not waited for any longer than a while. */
+  abort(reason: Error): void {
+    if (this.#reason) return;
+    this.#reason = reason;
+    this.#deadline = performance.now() + GRACE_MS;
+    this.#controller?.abort(reason);
+  }
+
+  /** Ends what has taken too long. To be called now and then. */
+  check(now: number): void {
+    if (now < this.#deadline) return;
+    if (this.#reason) this.#giveUp?.(this.#reason);
+    else {
+      const { timeout } = this.#definition.options;
+      this.abort(new JobTimeout(`Job "${this.#job.type}" took longer than its timeout of ${timeout} ms.`));
+    }
+  }
+
+  /** Runs it to its end. Never rejects. */
+  async run(): Promise<JobOutcome> {
+    try {
+      await new Promise<unknown>((resolve, reject) => {
+        this.#giveUp = reject;
+        this.#handle().then(resolve, reject);
+      });
+      return await this.#end();
+    } catch (thrown) {
+      await this.#transaction?.rollback();
+      return this.#outcomeOf(thrown);
+    }
+  }
+
+  async #handle(): Promise<unknown> {
+    const { registry, context } = this.#deps;
+    const { payload, payloadVersion, tenantId } = this.#job;
+    this.payload = await this.#definition.read(payload, payloadVersion);
+    const tenant = await registry.tenant({ by: "id", id: tenantId });
+    const open = () => this.#open();
+    const scope = {
+      tenant,
+      principal: undefined,
+      get transaction() {
+        return open();
+      },
     };
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true, signal: settled.signal });
-  });
-  try {
-    await Promise.race([handling, impatient]);
-  } finally {
-    settled.abort();
-    handling.catch(() => {});
+    return context.run(scope, () => this.#definition.run(this));
   }
-}
 
-async function end(transaction: TenantTransaction, job: ClaimedJob): Promise<JobOutcome> {
-  if (transaction.queryCount === 0) {
+  #open(): TenantTransaction {
+    const { tenantId: id, placement, epoch } = this.#job;
+    return (this.#transaction ??= this.#deps.database.open({ id, placement, epoch }));
+  }
+
+  async #end(): Promise<JobOutcome> {
+    const transaction = this.#transaction;
+    if (!transaction) return { kind: "done" };
+    if (transaction.queryCount === 0) {
+      await transaction.commit();
+      return { kind: "done" };
+    }
+    const { id, lease } = this.#job;
+    await transaction.db.execute(sql`select rowhouse.finish_job(${id}, ${lease}, ${this.attempt})`);
     await transaction.commit();
-    return { kind: "done" };
+    return { kind: "finished" };
   }
-  const attempt = job.attempts + 1;
-  await transaction.db.execute(sql`select rowhouse.finish_job(${job.id}, ${job.lease}, ${attempt})`);
-  await transaction.commit();
-  return { kind: "finished" };
-}
 
-function outcomeOf(thrown: unknown, stop: AbortSignal): JobOutcome {
-  if (thrown instanceof JobLeaseLost || stop.reason instanceof JobLeaseLost) return { kind: "lost" };
-  // Whatever the handler made of it: it was told to stop.
-  if (stop.reason instanceof JobInterrupted) return { kind: "interrupted" };
-  if (thrown instanceof TenantSuspended) return { kind: "interrupted" };
-  return { kind: "failed", thrown };
+  #outcomeOf(thrown: unknown): JobOutcome {
+    if (thrown instanceof JobLeaseLost || this.#reason instanceof JobLeaseLost) return { kind: "lost" };
+    // Whatever the handler made of it: it was told to stop.
+    if (this.#reason instanceof JobInterrupted) return { kind: "interrupted" };
+    if (thrown instanceof TenantSuspended) return { kind: "interrupted" };
+    return { kind: "failed", thrown };
+  }
 }

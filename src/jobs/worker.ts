@@ -10,7 +10,7 @@ import { createLookOut, type LookOut } from "./look-out.ts";
 import { type ClaimedJob, createQueueStore, type QueueStore } from "./queue-store.ts";
 import { createRate } from "./rate.ts";
 import { createReporter } from "./reporter.ts";
-import { type RunDeps, runJob } from "./run-job.ts";
+import { JobRun, type RunDeps } from "./run-job.ts";
 import { createWakeUp } from "./wake-up.ts";
 
 export interface WorkerOptions extends RunDeps {
@@ -41,14 +41,11 @@ export interface Worker {
 }
 
 /** Jobs that are claimed ahead, at the most: about a tenth of a second's worth. */
-const MAX_AHEAD = 500;
+const MAX_AHEAD = 2_000;
 const AHEAD_SECONDS = 0.1;
 const STOP_DEADLINE_MS = 25_000;
-
-interface Running {
-  readonly stop: AbortController;
-  readonly ended: Promise<void>;
-}
+/** How often it is looked whether something has taken too long, in milliseconds. */
+const CHECK_MS = 50;
 
 /**
  * Starts a worker: it looks for work, claims some of every tenant's in turn, and runs it.
@@ -64,6 +61,8 @@ export function startWorker(options: WorkerOptions): Worker {
   let isStopping = false;
   /** True while a claim is under way, and after one whose answer never came: it may have taken something. */
   let isClaimInDoubt = false;
+  /** Set when there may be work that nobody has looked for. */
+  let isNew = false;
   const hands = createHands(
     options,
     definitions,
@@ -121,7 +120,10 @@ export function startWorker(options: WorkerOptions): Worker {
       try {
         const { worker, lookOut: look } = await ensureRegistered();
         if (isClaimInDoubt) await settleClaims(worker);
-        await look.look(wakeUp.take());
+        wakeUp.take();
+        const wasNew = isNew;
+        isNew = false;
+        await look.look(wasNew);
         if (!(await claim(worker, look))) await wakeUp.wait(look.due - performance.now());
         failures = 0;
       } catch (error) {
@@ -134,7 +136,7 @@ export function startWorker(options: WorkerOptions): Worker {
   }
 
   const heartbeat = every(ttl / 3, beat, log);
-  const rescue = every(ttl / 2, async () => void ((await reports.rescue()) > 0 && wakeUp.wake()), log);
+  const rescue = every(ttl / 2, async () => void (await reports.rescue()), log);
   const looping = loop();
 
   async function stop(deadline = STOP_DEADLINE_MS): Promise<void> {
@@ -148,7 +150,13 @@ export function startWorker(options: WorkerOptions): Worker {
       await reports.retire(id).catch((error: unknown) => log.error({ err: error }, "the worker could not sign off"));
   }
 
-  return { wake: wakeUp.wake, stop };
+  return {
+    wake() {
+      isNew = true;
+      wakeUp.wake();
+    },
+    stop,
+  };
 }
 
 /** What runs the jobs that were claimed. */
@@ -163,7 +171,7 @@ function createHands(
   const { concurrency = 10, log } = options;
   const buffer = createJobBuffer();
   const held = createHeldJobs();
-  const running = new Set<Running>();
+  const running = new Map<JobRun, Promise<void>>();
   const rate = createRate();
   const reporter = createReporter({ store, held, log, current, onWaiting });
   let isStopping = false;
@@ -178,21 +186,22 @@ function createHands(
 
   function begin(job: ClaimedJob): void {
     const worker = current()!;
-    const stop = new AbortController();
     const definition = definitions.get(job.type)!;
-    const ended = runJob(options, definition, job, stop.signal).then(async (outcome) => {
-      running.delete(entry);
+    const run = new JobRun(options, definition, job);
+    const ended = run.run().then((outcome) => {
+      running.delete(run);
       rate.count();
       fillPlaces();
       if (buffer.size === 0) onRoom();
-      await reporter.settle(worker, definition, job, outcome).catch((error: unknown) => {
-        // It stays claimed, and is taken from this worker when that ends.
-        log.error({ err: error, job: job.id }, "the end of a job could not be told");
-      });
+      return reporter.settle(worker, definition, job, outcome);
     });
-    const entry: Running = { stop, ended };
-    running.add(entry);
+    running.set(run, ended);
   }
+
+  const checking = setInterval(() => {
+    const now = performance.now();
+    for (const run of running.keys()) run.check(now);
+  }, CHECK_MS);
 
   return {
     held: held.byTenant,
@@ -215,7 +224,7 @@ function createHands(
       buffer.drain();
       held.clear();
       reporter.clear();
-      for (const { stop } of running) stop.abort(new JobLeaseLost("The worker was taken for dead."));
+      for (const run of running.keys()) run.abort(new JobLeaseLost("The worker was taken for dead."));
     },
     async stop(deadline: number): Promise<void> {
       isStopping = true;
@@ -227,11 +236,12 @@ function createHands(
           .catch((error: unknown) => log.error({ err: error }, "jobs could not be given back"));
       }
       const patience = new AbortController();
-      const all = Promise.all([...running].map(({ ended }) => ended));
+      const all = Promise.all(running.values());
       await Promise.race([all, sleep(deadline, undefined, { signal: patience.signal }).catch(() => {})]);
       patience.abort();
-      for (const { stop } of running) stop.abort(new JobInterrupted("The worker stops."));
+      for (const run of running.keys()) run.abort(new JobInterrupted("The worker stops."));
       await all;
+      clearInterval(checking);
       await reporter.idle();
     },
   };

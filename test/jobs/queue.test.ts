@@ -208,7 +208,7 @@ describe("a job's end", () => {
     expect((await owner.query("select attempts, failures from rowhouse.jobs")).rows).toMatchObject([
       { attempts: 1, failures: [{ attempt: 1, message: "its worker one died" }] },
     ]);
-    expect(await store.complete(worker, [second!], [])).toEqual([]);
+    expect(await store.complete(worker, [second!], [])).toBe(0);
     expect(await store.fail(worker, second!, { message: "x" }, 0, false)).toBe("lost");
   });
 
@@ -230,7 +230,7 @@ describe("a job's end", () => {
     const ids = await enqueue([{}, {}, {}]);
     const jobs = await claim();
     const foreign = { ...jobs[2]!, lease: "00000000-0000-4000-8000-000000000000" };
-    expect((await store.complete(worker, [jobs[0]!, jobs[1]!, foreign], [])).sort()).toEqual(ids.slice(0, 2).sort());
+    expect(await store.complete(worker, [jobs[0]!, jobs[1]!, foreign], [])).toBe(2);
     expect(await idsIn("jobs")).toEqual([ids[2]]);
     await store.complete(worker, [jobs[2]!], [jobs[2]!.lease]);
     expect((await owner.query("select from rowhouse.claims")).rowCount).toBe(0);

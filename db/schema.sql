@@ -153,6 +153,33 @@ create policy tenant_isolation on rowhouse.idempotency_keys as restrictive to ro
   with check ((tenant_id = ( SELECT rowhouse.current_tenant() AS current_tenant)));
 
 -- owner: rowhouse_owner
+create table rowhouse.job_controls (
+  id uuid default rowhouse.uuid_v7() not null,
+  queue text,
+  tenant uuid,
+  type text,
+  is_paused boolean default false not null,
+  max_running integer,
+  max_running_per_tenant integer,
+  weight integer,
+  constraint job_controls_pkey PRIMARY KEY (id),
+  constraint job_controls_queue_tenant_type_key UNIQUE NULLS NOT DISTINCT (queue, tenant, type),
+  constraint job_controls_check CHECK (((weight IS NULL) OR (((weight >= 1) AND (weight <= 100)) AND (tenant IS NOT NULL) AND (queue IS NULL) AND (type IS NULL)))),
+  constraint job_controls_max_running_check CHECK ((max_running >= 0)),
+  constraint job_controls_max_running_per_tenant_check CHECK ((max_running_per_tenant >= 0)),
+  constraint job_controls_queue_check CHECK ((queue <> ''::text)),
+  constraint job_controls_type_check CHECK ((type <> ''::text))
+);
+alter table rowhouse.job_controls enable row level security;
+alter table rowhouse.job_controls force row level security;
+create policy owner_access on rowhouse.job_controls to rowhouse_owner
+  using (true)
+  with check (true);
+create policy queue_access on rowhouse.job_controls to rowhouse_queue
+  using (true)
+  with check (true);
+
+-- owner: rowhouse_owner
 create table rowhouse.job_history (
   tenant_id uuid default rowhouse.current_tenant() not null,
   id uuid not null,
@@ -411,6 +438,68 @@ BEGIN ATOMIC
 END;
 
 -- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.allowed_quotas(queues text[], tenants uuid[], types text[], quotas integer[])
+ RETURNS integer[]
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  allowed integer[] := quotas;
+  -- How many run, by the control's id, and by that and the tenant.
+  used jsonb;
+  line record;
+  key text;
+begin
+  perform from rowhouse.job_controls c
+  where coalesce(c.max_running, c.max_running_per_tenant) is not null
+  order by c.id for update;
+  with running as (
+    select j.queue, j.tenant_id, j.type, count(*) as size
+    from rowhouse.claims c
+    cross join lateral rows from (pg_catalog.unnest(c.tenant_ids), pg_catalog.unnest(c.job_ids)) as h (tenant, job)
+    join rowhouse.jobs j on j.tenant_id = h.tenant and j.id = h.job
+    group by j.queue, j.tenant_id, j.type
+  )
+  select coalesce(pg_catalog.jsonb_object_agg(u.key, u.size), '{}') into used
+  from (
+    select c.id::text || coalesce('/' || r.tenant_id, '') as key, pg_catalog.sum(r.size) as size
+    from rowhouse.job_controls c
+    join running r on coalesce(c.queue, r.queue) = r.queue and coalesce(c.tenant, r.tenant_id) = r.tenant_id and coalesce(c.type, r.type) = r.type
+    where coalesce(c.max_running, c.max_running_per_tenant) is not null
+    group by grouping sets ((c.id), (c.id, r.tenant_id))
+  ) as u;
+  for line in
+    select l.lane, l.tenant, c.id, c.is_paused, c.max_running, c.max_running_per_tenant,
+      pg_catalog.row_number() over (partition by l.lane order by c.id desc) = 1 as is_last
+    from rows from (pg_catalog.unnest(queues), pg_catalog.unnest(tenants), pg_catalog.unnest(types)) with ordinality as l (queue, tenant, type, lane)
+    join rowhouse.job_controls c
+      on coalesce(c.queue, l.queue) = l.queue and coalesce(c.tenant, l.tenant) = l.tenant and coalesce(c.type, l.type) = l.type
+    order by l.lane, c.id
+  loop
+    allowed[line.lane] := greatest(0, least(
+      allowed[line.lane],
+      case when line.is_paused then 0 end,
+      line.max_running - coalesce((used ->> line.id::text)::integer, 0),
+      line.max_running_per_tenant - coalesce((used ->> (line.id || '/' || line.tenant))::integer, 0)
+    ));
+    -- What this lane may take, the next ones may not: of every control that it is under.
+    if line.is_last then
+      for key in
+        select k.key from rowhouse.job_controls c
+        cross join lateral (values (c.id::text), (c.id || '/' || line.tenant)) as k (key)
+        where coalesce(c.queue, queues[line.lane]) = queues[line.lane] and coalesce(c.tenant, line.tenant) = line.tenant
+          and coalesce(c.type, types[line.lane]) = types[line.lane] and coalesce(c.max_running, c.max_running_per_tenant) is not null
+      loop
+        used := used || pg_catalog.jsonb_build_object(key, coalesce((used ->> key)::integer, 0) + allowed[line.lane]);
+      end loop;
+    end if;
+  end loop;
+  return allowed;
+end
+$function$;
+
+-- owner: rowhouse_queue
 CREATE OR REPLACE FUNCTION rowhouse.cancel_job(job uuid)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -474,6 +563,9 @@ begin
   perform from rowhouse.workers w where w.id = worker for key share;
   if not found then
     raise exception 'worker % was taken for dead', worker using errcode = 'RH011';
+  end if;
+  if exists (select from rowhouse.job_controls) then
+    quotas := rowhouse.allowed_quotas(queues, tenants, types, quotas);
   end if;
   return query
     with picked as materialized (
@@ -1056,6 +1148,19 @@ CREATE OR REPLACE FUNCTION rowhouse.tenant_lock(tenant uuid)
  IMMUTABLE PARALLEL SAFE STRICT
 RETURN uuid_hash_extended(tenant, (7236)::bigint);
 
+-- owner: rowhouse_queue
+CREATE OR REPLACE FUNCTION rowhouse.tenant_weights()
+ RETURNS TABLE(tenant uuid, weight integer)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+BEGIN ATOMIC
+ SELECT c.tenant,
+     c.weight
+    FROM rowhouse.job_controls c
+   WHERE (c.weight IS NOT NULL);
+END;
+
 -- owner: rowhouse_owner
 CREATE OR REPLACE FUNCTION rowhouse.uuid_v7()
  RETURNS uuid
@@ -1104,6 +1209,7 @@ grant execute on function rowhouse.store_idempotent_answer(text, bytea, smallint
 grant execute on function rowhouse.store_idempotent_answer(text, bytea, smallint, jsonb, bytea) to rowhouse_tenant;
 grant execute on function rowhouse.tenant_lock(uuid) to rowhouse_app;
 grant execute on function rowhouse.tenant_lock(uuid) to rowhouse_queue;
+grant execute on function rowhouse.tenant_weights() to rowhouse_worker;
 grant execute on function rowhouse.uuid_v7() to rowhouse_app;
 grant execute on function rowhouse.uuid_v7() to rowhouse_queue;
 grant execute on function rowhouse.uuid_v7() to rowhouse_tenant;
@@ -1128,6 +1234,7 @@ grant delete, insert, select, update on table rowhouse.dead_jobs to rowhouse_que
 grant select on table rowhouse.dead_jobs to rowhouse_tenant;
 grant delete, insert, select, update on table rowhouse.idempotency_keys to rowhouse_app;
 grant delete, insert, select, update on table rowhouse.idempotency_keys to rowhouse_tenant;
+grant delete, insert, select, update on table rowhouse.job_controls to rowhouse_queue;
 grant select on table rowhouse.job_history to rowhouse_app;
 grant delete, insert, select, update on table rowhouse.job_history to rowhouse_queue;
 grant select on table rowhouse.job_history to rowhouse_tenant;
@@ -1168,6 +1275,7 @@ rowhouse_owner: table rowhouse.claims
 rowhouse_owner: table rowhouse.dead_jobs
 rowhouse_owner: table rowhouse.domains
 rowhouse_owner: table rowhouse.idempotency_keys
+rowhouse_owner: table rowhouse.job_controls
 rowhouse_owner: table rowhouse.job_history
 rowhouse_owner: table rowhouse.job_history_rest
 rowhouse_owner: table rowhouse.jobs
@@ -1179,6 +1287,7 @@ rowhouse_owner: table rowhouse.waiting_jobs
 rowhouse_owner: table rowhouse.workers
 rowhouse_queue: default acl for role rowhouse_queue on functions
 rowhouse_queue: function rowhouse.all_lanes()
+rowhouse_queue: function rowhouse.allowed_quotas(pg_catalog.text[],pg_catalog.uuid[],pg_catalog.text[],integer[])
 rowhouse_queue: function rowhouse.cancel_job(pg_catalog.uuid)
 rowhouse_queue: function rowhouse.claim_jobs(pg_catalog.uuid,pg_catalog.text[],pg_catalog.uuid[],pg_catalog.text[],smallint[],bigint[],integer[])
 rowhouse_queue: function rowhouse.complete_jobs(pg_catalog.uuid,pg_catalog.uuid[],pg_catalog.uuid[],pg_catalog.uuid[],pg_catalog.uuid[])
@@ -1196,3 +1305,4 @@ rowhouse_queue: function rowhouse.requeue_job(pg_catalog.uuid,pg_catalog.uuid,pg
 rowhouse_queue: function rowhouse.rescue_jobs()
 rowhouse_queue: function rowhouse.retire_worker(pg_catalog.uuid)
 rowhouse_queue: function rowhouse.take_back_job(pg_catalog.uuid,pg_catalog.uuid,pg_catalog.uuid)
+rowhouse_queue: function rowhouse.tenant_weights()

@@ -23,6 +23,7 @@ exceptions (key, reason) as (
   values
     ('0001_unclassified_table:rowhouse.migrations', 'the ledger of migrations: the owner''s alone'),
     ('0001_unclassified_table:rowhouse.claims', 'what workers hold, of many tenants: rowhouse_queue''s functions alone read it'),
+    ('0001_unclassified_table:rowhouse.job_controls', 'the operator''s: rowhouse_queue''s functions read it'),
     ('0001_unclassified_table:rowhouse.workers', 'who is alive: rowhouse_queue''s functions alone read it'),
     ('0003_tenant_column:rowhouse.tenants', 'the tenant''s own id'),
     ('0003_tenant_column:rowhouse.domains', 'written by the owner, who has no current tenant'),

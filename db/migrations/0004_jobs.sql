@@ -75,6 +75,21 @@ create table rowhouse.claims (
   claimed_at timestamptz not null default pg_catalog.clock_timestamp()
 );
 
+-- What an operator has laid down: for jobs of a queue, a tenant or a type, or of some of these together. Null means any.
+create table rowhouse.job_controls (
+  id uuid primary key default rowhouse.uuid_v7(),
+  queue text check (queue <> ''),
+  tenant uuid,
+  type text check (type <> ''),
+  is_paused boolean not null default false,
+  -- Of all jobs that it is about together, and of each tenant's.
+  max_running integer check (max_running >= 0),
+  max_running_per_tenant integer check (max_running_per_tenant >= 0),
+  -- How many turns the tenant gets for another's one.
+  weight integer check (weight is null or weight between 1 and 100 and tenant is not null and queue is null and type is null),
+  unique nulls not distinct (queue, tenant, type)
+);
+
 create table rowhouse.dead_jobs (
   tenant_id uuid not null default rowhouse.current_tenant(),
   id uuid not null,
@@ -111,7 +126,7 @@ do $$
 declare
   name text;
 begin
-  foreach name in array array['jobs', 'ready_jobs', 'waiting_jobs', 'workers', 'claims', 'dead_jobs', 'job_history'] loop
+  foreach name in array array['jobs', 'ready_jobs', 'waiting_jobs', 'workers', 'claims', 'job_controls', 'dead_jobs', 'job_history'] loop
     execute pg_catalog.format('alter table rowhouse.%I enable row level security', name);
     execute pg_catalog.format('alter table rowhouse.%I force row level security', name);
     execute pg_catalog.format('create policy owner_access on rowhouse.%I to rowhouse_owner using (true) with check (true)', name);
@@ -323,6 +338,73 @@ begin atomic
   select l.queue, l.tenant_id, l.type, l.priority, l.seq from lane l;
 end;
 
+-- How many jobs of each lane may be claimed, at most `quotas`, by what the operators have laid down. Exact: who claims under the same
+-- limit waits until this transaction has ended. Only rowhouse_queue's own functions call it.
+create function rowhouse.allowed_quotas(queues text[], tenants uuid[], types text[], quotas integer[]) returns integer[]
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  allowed integer[] := quotas;
+  -- How many run, by the control's id, and by that and the tenant.
+  used jsonb;
+  line record;
+  key text;
+begin
+  perform from rowhouse.job_controls c
+  where coalesce(c.max_running, c.max_running_per_tenant) is not null
+  order by c.id for update;
+  with running as (
+    select j.queue, j.tenant_id, j.type, count(*) as size
+    from rowhouse.claims c
+    cross join lateral rows from (pg_catalog.unnest(c.tenant_ids), pg_catalog.unnest(c.job_ids)) as h (tenant, job)
+    join rowhouse.jobs j on j.tenant_id = h.tenant and j.id = h.job
+    group by j.queue, j.tenant_id, j.type
+  )
+  select coalesce(pg_catalog.jsonb_object_agg(u.key, u.size), '{}') into used
+  from (
+    select c.id::text || coalesce('/' || r.tenant_id, '') as key, pg_catalog.sum(r.size) as size
+    from rowhouse.job_controls c
+    join running r on coalesce(c.queue, r.queue) = r.queue and coalesce(c.tenant, r.tenant_id) = r.tenant_id and coalesce(c.type, r.type) = r.type
+    where coalesce(c.max_running, c.max_running_per_tenant) is not null
+    group by grouping sets ((c.id), (c.id, r.tenant_id))
+  ) as u;
+  for line in
+    select l.lane, l.tenant, c.id, c.is_paused, c.max_running, c.max_running_per_tenant,
+      pg_catalog.row_number() over (partition by l.lane order by c.id desc) = 1 as is_last
+    from rows from (pg_catalog.unnest(queues), pg_catalog.unnest(tenants), pg_catalog.unnest(types)) with ordinality as l (queue, tenant, type, lane)
+    join rowhouse.job_controls c
+      on coalesce(c.queue, l.queue) = l.queue and coalesce(c.tenant, l.tenant) = l.tenant and coalesce(c.type, l.type) = l.type
+    order by l.lane, c.id
+  loop
+    allowed[line.lane] := greatest(0, least(
+      allowed[line.lane],
+      case when line.is_paused then 0 end,
+      line.max_running - coalesce((used ->> line.id::text)::integer, 0),
+      line.max_running_per_tenant - coalesce((used ->> (line.id || '/' || line.tenant))::integer, 0)
+    ));
+    -- What this lane may take, the next ones may not: of every control that it is under.
+    if line.is_last then
+      for key in
+        select k.key from rowhouse.job_controls c
+        cross join lateral (values (c.id::text), (c.id || '/' || line.tenant)) as k (key)
+        where coalesce(c.queue, queues[line.lane]) = queues[line.lane] and coalesce(c.tenant, line.tenant) = line.tenant
+          and coalesce(c.type, types[line.lane]) = types[line.lane] and coalesce(c.max_running, c.max_running_per_tenant) is not null
+      loop
+        used := used || pg_catalog.jsonb_build_object(key, coalesce((used ->> key)::integer, 0) + allowed[line.lane]);
+      end loop;
+    end if;
+  end loop;
+  return allowed;
+end
+$$;
+
+-- Tenants that get more turns than one.
+create function rowhouse.tenant_weights() returns table (tenant uuid, weight integer)
+language sql stable security definer set search_path = ''
+begin atomic
+  select c.tenant, c.weight from rowhouse.job_controls c where c.weight is not null;
+end;
+
 -- A generic plan: a new one for every set of arrays would cost more than the claim.
 -- Claims jobs of these lanes, each from the number after which the worker looks for its work, at most `quotas` of each.
 --   RH011 the worker was taken for dead
@@ -343,6 +425,9 @@ begin
   perform from rowhouse.workers w where w.id = worker for key share;
   if not found then
     raise exception 'worker % was taken for dead', worker using errcode = 'RH011';
+  end if;
+  if exists (select from rowhouse.job_controls) then
+    quotas := rowhouse.allowed_quotas(queues, tenants, types, quotas);
   end if;
   return query
     with picked as materialized (
@@ -607,7 +692,7 @@ grant execute on function
   to rowhouse_app, rowhouse_tenant;
 grant execute on function
   rowhouse.register_worker(text, double precision), rowhouse.heartbeat_worker(uuid, double precision),
-  rowhouse.new_lanes(bigint), rowhouse.all_lanes(),
+  rowhouse.new_lanes(bigint), rowhouse.all_lanes(), rowhouse.tenant_weights(),
   rowhouse.claim_jobs(uuid, text[], uuid[], text[], smallint[], bigint[], integer[]),
   rowhouse.complete_jobs(uuid, uuid[], uuid[], uuid[], uuid[]),
   rowhouse.fail_job(uuid, uuid, uuid, uuid, jsonb, double precision, boolean),

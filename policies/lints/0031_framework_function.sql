@@ -17,9 +17,10 @@ select
 from (
   values
     ('all_lanes()', 'fe6eca2e9cb7'),
+    ('allowed_quotas(text[], uuid[], text[], integer[])', 'ca057ab83973'),
     ('cancel_job(uuid)', '2b2780eed60a'),
     ('claim_idempotency_key(text, bytea)', 'ea4f004b3fc0'),
-    ('claim_jobs(uuid, text[], uuid[], text[], smallint[], bigint[], integer[])', '81c2c8f60af7'),
+    ('claim_jobs(uuid, text[], uuid[], text[], smallint[], bigint[], integer[])', '1bcda85207cd'),
     ('complete_jobs(uuid, uuid[], uuid[], uuid[], uuid[])', '3582168cb0ae'),
     ('current_tenant()', '9d423ba93cd4'),
     ('enqueue_jobs(jsonb)', 'f7deb2a329df'),
@@ -44,6 +45,7 @@ from (
     ('store_idempotent_answer(text, bytea, smallint, jsonb, bytea)', 'de4519aa3507'),
     ('take_back_job(uuid, uuid, uuid)', 'd53e1c66e645'),
     ('tenant_lock(uuid)', 'b8122affbeca'),
+    ('tenant_weights()', '6246eebc9be4'),
     ('uuid_v7()', '07e333facaba')
 ) as released (signature, fingerprint)
 full join (

@@ -30,6 +30,8 @@ export interface Lanes {
    * @param held jobs that are held already, by tenant
    */
   take(places: number, held: ReadonlyMap<string, number>): LaneQuota[];
+  /** How many turns a tenant gets for another's one. @defaultValue 1 for each */
+  setWeights(weights: ReadonlyMap<string, number>): void;
   /** Notes what a claim has found: a lane that gave less than was asked for has no more. */
   found(quota: LaneQuota, count: number, last: number | undefined): void;
   readonly size: number;
@@ -40,6 +42,8 @@ const MAX_LANES = 500;
 
 export function createLanes(): Lanes {
   const tenants = new Map<string, Map<string, ActiveLane>>();
+  let weights: ReadonlyMap<string, number> = new Map();
+  const weightOf = (tenantId: string) => weights.get(tenantId) ?? 1;
 
   function remove(lane: ActiveLane): void {
     const lanes = tenants.get(lane.tenantId);
@@ -66,13 +70,14 @@ export function createLanes(): Lanes {
     },
     take(places, held) {
       const total = [...held.values()].reduce((sum, count) => sum + count, places);
-      const share = Math.max(1, Math.ceil(total / Math.max(1, tenants.size)));
+      const share = total / [...tenants.keys()].reduce((sum, tenantId) => sum + weightOf(tenantId), 0);
       const quotas: LaneQuota[] = [];
       let left = places;
       for (const [tenantId, lanes] of [...tenants]) {
         const holds = held.get(tenantId) ?? 0;
         // Whoever has nothing here gets a place beyond the room there is: it must not wait until others' jobs have made some.
-        const quota = Math.max(Math.min(left, share - holds), holds === 0 ? 1 : 0);
+        const due = Math.max(1, Math.ceil(share * weightOf(tenantId))) - holds;
+        const quota = Math.max(Math.min(left, due), holds === 0 ? 1 : 0);
         if (quota <= 0) continue;
         if (quotas.length >= MAX_LANES) break;
         const inOrder = [...lanes.values()].sort((one, other) => one.priority - other.priority);
@@ -85,6 +90,9 @@ export function createLanes(): Lanes {
     found({ lane, quota }, count, last) {
       if (last !== undefined) lane.after = last;
       if (count < quota) remove(lane);
+    },
+    setWeights(wanted) {
+      weights = wanted;
     },
     get size() {
       return tenants.size;

@@ -43,6 +43,7 @@ export function createLookOut(store: QueueStore, isWanted: (lane: Lane) => boole
   async function lookAtAll(): Promise<void> {
     const begun = performance.now();
     for (const lane of await store.allLanes()) if (isWanted(lane)) lanes.add(lane, lane.first);
+    lanes.setWeights(await store.weights());
     const took = performance.now() - begun;
     nextEverything = performance.now() + Math.max(EVERYTHING_MS, EVERYTHING_FACTOR * took);
   }

@@ -70,6 +70,14 @@ export function createQueueStore(connection: SqlConnection) {
       return rows.map((row) => ({ ...row, first: Number(row.first) }));
     },
 
+    /** Tenants that get more turns than one. */
+    async weights(): Promise<ReadonlyMap<string, number>> {
+      const { rows } = await connection.query<{ tenant: string; weight: number }>(
+        "select * from rowhouse.tenant_weights()",
+      );
+      return new Map(rows.map(({ tenant, weight }) => [tenant, weight]));
+    },
+
     /** @returns for each quota, in order, how many jobs it gave and the last one's number; and the jobs */
     async claim(worker: string, quotas: readonly LaneQuota[]) {
       const { rows } = await connection.query<ClaimRow>(CLAIM, [

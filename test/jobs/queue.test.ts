@@ -397,3 +397,73 @@ describe("the queue's tables", () => {
     expect(await idsIn("jobs")).toEqual([id]);
   });
 });
+
+describe("limits", () => {
+  const control = (columns: string, values: readonly unknown[]) =>
+    owner.query(
+      `insert into rowhouse.job_controls (${columns}) values (${values.map((_, n) => `$${n + 1}`).join(", ")})`,
+      values,
+    );
+  const claimAll = async (quotas: Parameters<QueueStore["claim"]>[1], queue = store, by = worker) =>
+    (await queue.claim(by, quotas)).jobs;
+
+  beforeEach(() => owner.query("truncate rowhouse.job_controls"));
+
+  it("hold over all that runs, whoever claims, and inside one claim", async () => {
+    const other = (await server.createTenant()).id;
+    await enqueue(Array.from({ length: 10 }, () => ({})));
+    await enqueue(
+      Array.from({ length: 10 }, () => ({})),
+      other,
+    );
+    await control("queue, max_running", ["default", 5]);
+    const quotas = [tenant, other].map((tenantId) => ({ lane: lane({ tenantId }), quota: 3 }));
+    const first = await claimAll(quotas);
+    expect(first.map(({ tenantId }) => tenantId === tenant)).toEqual([true, true, true, false, false]);
+    expect(await claimAll(quotas)).toEqual([]);
+    await store.complete(worker, first.slice(0, 2), []);
+    expect(await claimAll(quotas)).toHaveLength(2);
+    // At run time.
+    await owner.query("update rowhouse.job_controls set max_running = 6");
+    expect(await claimAll(quotas)).toHaveLength(1);
+  });
+
+  it("hold exactly when many claim at the same time", async () => {
+    await enqueue(Array.from({ length: 50 }, () => ({})));
+    await control("type, max_running", ["work", 7]);
+    const claims = await Promise.all(
+      Array.from({ length: 6 }, async (_, n) => {
+        await using connection = await connectSql(server.workerUrl, "test");
+        const queue = createQueueStore(connection);
+        const by = await queue.register(`w${n}`, 60_000);
+        return (await claimAll([{ lane: lane(), quota: 3 }], queue, by)).length;
+      }),
+    );
+    expect(claims.reduce((sum, count) => sum + count, 0)).toBe(7);
+  });
+
+  it("hold for each tenant, for one tenant, and together the narrowest", async () => {
+    const other = (await server.createTenant()).id;
+    const third = (await server.createTenant()).id;
+    for (const id of [tenant, other, third])
+      await enqueue(
+        Array.from({ length: 10 }, () => ({})),
+        id,
+      );
+    await control("queue, max_running, max_running_per_tenant", ["default", 8, 4]);
+    await control("tenant, max_running", [tenant, 2]);
+    const quotas = [tenant, other, third].map((tenantId) => ({ lane: lane({ tenantId }), quota: 10 }));
+    const jobs = await claimAll(quotas);
+    const of = (id: string) => jobs.filter(({ tenantId }) => tenantId === id).length;
+    expect([of(tenant), of(other), of(third)]).toEqual([2, 4, 2]);
+  });
+
+  it("of nothing pause a queue, a tenant or a type, until they are lifted", async () => {
+    await enqueue([{}, { type: "other" }]);
+    await control("type, is_paused", ["work", true]);
+    const quotas = [lane(), lane({ type: "other" })].map((one) => ({ lane: one, quota: 5 }));
+    expect((await claimAll(quotas)).map(({ type }) => type)).toEqual(["other"]);
+    await owner.query("update rowhouse.job_controls set is_paused = false");
+    expect((await claimAll(quotas)).map(({ type }) => type)).toEqual(["work"]);
+  });
+});

@@ -186,7 +186,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
  * The URL of a role that not every process has.
  * @throws ConfigInvalid naming the variable to set
  */
-export function requireUrl(urls: ServerUrls, role: "owner" | "admin"): string {
+export function requireUrl(urls: ServerUrls, role: "owner" | "admin" | "worker"): string {
   const url = urls[role];
   if (url !== undefined) return url;
   throw new ConfigInvalid(`Set ${role.toUpperCase()}_DATABASE_URL: this needs the ${role} role.`);

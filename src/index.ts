@@ -42,6 +42,22 @@ export {
 } from "./jobs/define-job.ts";
 export type { Backoff } from "./jobs/backoff.ts";
 export type { JobWorker, JobWorkerOptions } from "./jobs/job-worker.ts";
+export {
+  cancelJobs,
+  controlJobs,
+  discardDeadJobs,
+  jobStats,
+  listJobs,
+  retryDeadJobs,
+  showJob,
+  type DeadJobs,
+  type JobControl,
+  type JobDetails,
+  type JobFilter,
+  type JobState,
+  type JobStats,
+  type ListedJob,
+} from "./jobs/operate-jobs.ts";
 
 // Who the tenant is
 export type { Tenant, TenantStatus } from "./tenancy/tenant.ts";

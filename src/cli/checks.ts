@@ -1,15 +1,12 @@
-import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
 import type { Command } from "commander";
 import { connectSql } from "../database/sql-connection.ts";
 import { runDoctor, type Finding } from "../doctor/doctor.ts";
 import { formatZeroCount } from "../doctor/zero-count-report.ts";
 import { zeroCount } from "../doctor/zero-count.ts";
 import { requireUrl } from "../config.ts";
-import { ConfigInvalid } from "../errors.ts";
-import type { Feature } from "../http/feature.ts";
 import { formatProbeReport } from "../testing/probe-report.ts";
 import { probe } from "../testing/probe.ts";
+import { loadApp } from "./load-app.ts";
 import { print } from "./output.ts";
 import { withOwner, withServers } from "./with-servers.ts";
 
@@ -62,20 +59,12 @@ export function addChecks(program: Command): void {
     )
     .action(({ app, json }: Json & { app: string }) =>
       withServers(async ({ servers: { urls } }) => {
-        const features = await loadFeatures(app);
+        const { features } = await loadApp(app);
         const report = await probe({ features, url: urls.app, ownerUrl: requireUrl(urls, "owner") });
         print(report, json, () => formatProbeReport(report));
         if (!report.passed) process.exitCode = 1;
       }),
     );
-}
-
-async function loadFeatures(file: string): Promise<readonly Feature[]> {
-  const module = (await import(pathToFileURL(resolve(file)).href).catch((cause: unknown) => {
-    throw new ConfigInvalid(`The module ${file} cannot be loaded.`, { cause });
-  })) as { features?: unknown };
-  if (Array.isArray(module.features)) return module.features as readonly Feature[];
-  throw new ConfigInvalid(`The module ${file} exports no list \`features\`: export what you give to createRowhouse().`);
 }
 
 function showFindings(findings: readonly Finding[]): string {

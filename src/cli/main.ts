@@ -4,8 +4,10 @@ import { Command, CommanderError } from "commander";
 import { RowhouseError } from "../errors.ts";
 import { addChecks } from "./checks.ts";
 import { addCredentials } from "./credentials.ts";
+import { addJobs } from "./jobs.ts";
 import { addProvisioning } from "./provisioning.ts";
 import { addTenants } from "./tenants.ts";
+import { addWorker } from "./worker.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
   version: string;
@@ -21,6 +23,8 @@ const program = new Command("rowhouse")
 addProvisioning(program);
 addTenants(program);
 addCredentials(program);
+addWorker(program);
+addJobs(program);
 addChecks(program);
 
 try {

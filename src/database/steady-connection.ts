@@ -54,18 +54,27 @@ export function createSteadyConnection({ url, applicationName, timeout = TIMEOUT
     if (client) await drop(client);
   }
 
+  /** One after another: a connection does one thing at a time. */
+  let last: Promise<unknown> = Promise.resolve();
+
+  async function run<Row extends object>(text: string, values?: readonly unknown[]) {
+    if (isEnded) throw fromDatabaseError(new Error("Client was closed and is not queryable"), "query");
+    const client = await (current ??= connect());
+    try {
+      const result = await client.query<Row>(text, values === undefined ? undefined : [...values]);
+      return { rows: result.rows, rowCount: result.rowCount ?? 0 };
+    } catch (error) {
+      // An answer that comes too late must not be taken for the next one's.
+      if (isConnectionGone(error)) void drop(client);
+      throw fromDatabaseError(error, "query");
+    }
+  }
+
   return {
-    async query<Row extends object>(text: string, values?: readonly unknown[]) {
-      if (isEnded) throw fromDatabaseError(new Error("Client was closed and is not queryable"), "query");
-      const client = await (current ??= connect());
-      try {
-        const result = await client.query<Row>(text, values === undefined ? undefined : [...values]);
-        return { rows: result.rows, rowCount: result.rowCount ?? 0 };
-      } catch (error) {
-        // An answer that comes too late must not be taken for the next one's.
-        if (isConnectionGone(error)) void drop(client);
-        throw fromDatabaseError(error, "query");
-      }
+    query<Row extends object>(text: string, values?: readonly unknown[]) {
+      const answer = last.then(() => run<Row>(text, values));
+      last = answer.catch(() => {});
+      return answer;
     },
     end,
     [Symbol.asyncDispose]: end,

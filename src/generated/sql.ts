@@ -12,12 +12,16 @@ export type SqlPath =
   | "db/queries/applied_migrations.sql"
   | "db/queries/begin_migration.sql"
   | "db/queries/blockers.sql"
+  | "db/queries/cancel_jobs.sql"
   | "db/queries/dedicated_targets.sql"
+  | "db/queries/discard_dead_jobs.sql"
   | "db/queries/fail_migration.sql"
   | "db/queries/init_problems.sql"
   | "db/queries/insecure_tables.sql"
   | "db/queries/invalid_indexes.sql"
+  | "db/queries/job_stats.sql"
   | "db/queries/ledger_differences.sql"
+  | "db/queries/list_jobs.sql"
   | "db/queries/migration_lock_holder.sql"
   | "db/queries/migration_status.sql"
   | "db/queries/misplaced_tables.sql"
@@ -25,6 +29,7 @@ export type SqlPath =
   | "db/queries/missing_sources.sql"
   | "db/queries/move_sequences.sql"
   | "db/queries/move_tables.sql"
+  | "db/queries/retry_dead_jobs.sql"
   | "db/queries/schema_functions.sql"
   | "db/queries/schema_grants.sql"
   | "db/queries/schema_owned.sql"
@@ -32,6 +37,8 @@ export type SqlPath =
   | "db/queries/schema_tables.sql"
   | "db/queries/schema_types.sql"
   | "db/queries/schema_views.sql"
+  | "db/queries/set_job_control.sql"
+  | "db/queries/show_job.sql"
   | "db/queries/tenant_lock_holders.sql"
   | "db/queries/unsafe_existing_roles.sql"
   | "db/queries/unsafe_role.sql"
@@ -1241,6 +1248,18 @@ from pg_catalog.pg_stat_activity a
 where a.pid = any (pg_catalog.pg_blocking_pids($1))
 order by a.pid;
 `,
+"db/queries/cancel_jobs.sql": `-- Cancels jobs that have not ended. One that runs cannot end well any more.
+--   $1 uuid[]
+with gone as (
+  delete from rowhouse.jobs j where j.id = any ($1::uuid[]) returning j.*
+),
+unwait as (
+  delete from rowhouse.waiting_jobs w using gone g where w.tenant_id = g.tenant_id and w.job_id = g.id
+)
+insert into rowhouse.job_history as h (tenant_id, id, type, queue, attempts, outcome, created_at)
+select g.tenant_id, g.id, g.type, g.queue, g.attempts, 'cancelled', g.created_at from gone g
+returning h.id;
+`,
 "db/queries/dedicated_targets.sql": `-- The dedicated schemas in which something is to do: one row each, none when all is as it should be.
 --   $1 text[]: ids of the application's migrations, in order   $2 text[]: their checksums
 with targets as (
@@ -1320,6 +1339,18 @@ from targets t
 left join pending p on p.target = t.target
 where p.ids is not null or exists (select from insecure i where i.target = t.target)
 order by t.target;
+`,
+"db/queries/discard_dead_jobs.sql": `-- Removes dead jobs for good; the history says that there were.
+--   $1 uuid[]: these; null for all   $2 uuid, $3 text, $4 text: of this tenant, queue, type; null for any
+with gone as (
+  delete from rowhouse.dead_jobs d
+  where ($1::uuid[] is null or d.id = any ($1)) and ($2::uuid is null or d.tenant_id = $2)
+    and ($3::text is null or d.queue = $3) and ($4::text is null or d.type = $4)
+  returning d.*
+)
+insert into rowhouse.job_history as h (tenant_id, id, type, queue, attempts, outcome, created_at)
+select g.tenant_id, g.id, g.type, g.queue, g.attempts, 'discarded', g.created_at from gone g
+returning h.id;
 `,
 "db/queries/fail_migration.sql": `-- Records that an attempt to apply a migration ($2) to a target ($1) has failed.
 --   $3 checksum of a file of which nothing was applied   $4 the error
@@ -1505,6 +1536,40 @@ where not i.indisvalid
   and n.nspname not like 'pg\\_%'
 order by 1;
 `,
+"db/queries/job_stats.sql": `-- The queue by queue and type: what is ready, waits, runs and is dead, how old the oldest ready job is, and how the last hour went.
+with live as (
+  select j.queue, j.type,
+    count(r.seq) as ready, count(w.job_id) as waiting,
+    count(*) filter (where r.seq is null and w.job_id is null) as running,
+    pg_catalog.max(pg_catalog.clock_timestamp() - greatest(j.run_at, j.created_at)) filter (where r.seq is not null) as oldest
+  from rowhouse.jobs j
+  left join rowhouse.ready_jobs r on r.job_id = j.id
+  left join rowhouse.waiting_jobs w on w.tenant_id = j.tenant_id and w.job_id = j.id
+  group by j.queue, j.type
+),
+dead as (
+  select d.queue, d.type, count(*) as dead from rowhouse.dead_jobs d group by d.queue, d.type
+),
+past as (
+  select h.queue, h.type, count(*) filter (where h.outcome = 'done') as done,
+    pg_catalog.percentile_cont(0.95) within group (order by extract(epoch from h.finished_at - h.started_at)) as p95_run,
+    pg_catalog.percentile_cont(0.95) within group (order by extract(epoch from h.started_at - h.created_at)) as p95_wait
+  from rowhouse.job_history h
+  where h.finished_at > pg_catalog.now() - interval '1 hour'
+  group by h.queue, h.type
+)
+select k.queue, k.type, coalesce(l.ready, 0)::integer as ready, coalesce(l.waiting, 0)::integer as waiting,
+  coalesce(l.running, 0)::integer as running, coalesce(d.dead, 0)::integer as dead,
+  extract(epoch from l.oldest)::float8 as "oldestReady", coalesce(p.done, 0)::integer as "doneLastHour",
+  p.p95_run::float8 as "p95Run", p.p95_wait::float8 as "p95Wait"
+from (
+  select queue, type from live union select queue, type from dead union select queue, type from past
+) as k
+left join live l on l.queue = k.queue and l.type = k.type
+left join dead d on d.queue = k.queue and d.type = k.type
+left join past p on p.queue = k.queue and p.type = k.type
+order by k.queue, k.type;
+`,
 "db/queries/ledger_differences.sql": `-- Migrations of the application that one of two places has and the other has not: none when both have the same tables.
 --   $1 text: the dedicated schema
 select m.id, pg_catalog.min(m.target) as target
@@ -1513,6 +1578,28 @@ where m.target in ('shared', $1::text) and m.state = 'applied' and m.id not like
 group by m.id
 having count(*) = 1
 order by m.id;
+`,
+"db/queries/list_jobs.sql": `-- Jobs that have not ended, and those that are dead, the oldest first.
+--   $1 uuid, $2 text, $3 text: of this tenant, queue, type; null for any   $4 text: in this state; null for any   $5 integer: at the most
+with all_jobs as (
+  select j.id, j.tenant_id, j.queue, j.type,
+    case when r.seq is not null then 'ready' when w.job_id is not null then 'waiting' else 'running' end as state,
+    j.attempts, j.max_attempts, j.run_at, j.created_at, j.failures -> -1 ->> 'message' as failure
+  from rowhouse.jobs j
+  left join rowhouse.ready_jobs r on r.job_id = j.id
+  left join rowhouse.waiting_jobs w on w.tenant_id = j.tenant_id and w.job_id = j.id
+  union all
+  select d.id, d.tenant_id, d.queue, d.type, 'dead', d.attempts, d.max_attempts, d.died_at, d.created_at, d.failures -> -1 ->> 'message'
+  from rowhouse.dead_jobs d
+)
+select a.id, t.slug as tenant, a.queue, a.type, a.state, a.attempts, a.max_attempts as "maxAttempts", a.run_at as "runAt",
+  a.created_at as "createdAt", a.failure
+from all_jobs a
+left join rowhouse.tenants t on t.id = a.tenant_id
+where ($1::uuid is null or a.tenant_id = $1) and ($2::text is null or a.queue = $2) and ($3::text is null or a.type = $3)
+  and ($4::text is null or a.state = $4)
+order by a.created_at, a.id
+limit $5;
 `,
 "db/queries/migration_lock_holder.sql": `-- Who holds a lock of runners of this database (two numbers: $1 and $2). Of sessions of other roles the address is hidden.
 select l.pid, l.pid = pg_catalog.pg_backend_pid() as held, a.client_addr::text as address
@@ -1724,6 +1811,30 @@ from tables t
 join column_lists l on l.table_name = t.name
 group by t.name, l.all_columns, l.columns, l.to_dedicated, l.to_shared, l.lonely
 order by t.name collate "C";
+`,
+"db/queries/retry_dead_jobs.sql": `-- Brings dead jobs back, with all their attempts before them. One whose unique key another job has by now stays dead.
+--   $1 uuid[]: these; null for all   $2 uuid, $3 text, $4 text: of this tenant, queue, type; null for any
+with wanted as (
+  select d.* from rowhouse.dead_jobs d
+  where ($1::uuid[] is null or d.id = any ($1)) and ($2::uuid is null or d.tenant_id = $2)
+    and ($3::text is null or d.queue = $3) and ($4::text is null or d.type = $4)
+  for update skip locked
+),
+made as (
+  insert into rowhouse.jobs as j
+    (tenant_id, id, type, queue, priority, payload, payload_version, max_attempts, unique_key, run_at, created_at, failures)
+  select w.tenant_id, w.id, w.type, w.queue, w.priority, w.payload, w.payload_version, w.max_attempts, w.unique_key,
+    pg_catalog.clock_timestamp(), w.created_at, w.failures
+  from wanted w
+  on conflict (tenant_id, type, unique_key) where unique_key is not null do nothing
+  returning j.tenant_id, j.id, j.queue, j.type, j.priority
+),
+ready as (
+  insert into rowhouse.ready_jobs (queue, tenant_id, type, priority, job_id)
+  select m.queue, m.tenant_id, m.type, m.priority, m.id from made m
+)
+delete from rowhouse.dead_jobs d using made m where d.tenant_id = m.tenant_id and d.id = m.id
+returning d.id;
 `,
 "db/queries/schema_functions.sql": `-- For scripts/dump-schema.ts: the functions and procedures of our schemas, with all their attributes.
 select pg_catalog.format('-- owner: %s', pg_catalog.pg_get_userbyid(p.proowner)) || E'\\n' ||
@@ -1952,6 +2063,38 @@ from pg_catalog.pg_class c
 join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where n.nspname in ('rowhouse', 'public', 'global', 'extensions') and c.relkind in ('v', 'm')
 order by n.nspname collate "C", c.relname collate "C";
+`,
+"db/queries/set_job_control.sql": `-- Lays down what is to hold for jobs of a queue, a tenant, a type, or some of these together. What is null stays as it is; a limit
+-- of -1 is lifted.
+--   $1 text, $2 uuid, $3 text: queue, tenant, type; null for any   $4 boolean: paused
+--   $5 integer, $6 integer: how many may run, together and of each tenant   $7 integer: weight
+insert into rowhouse.job_controls as c (queue, tenant, type, is_paused, max_running, max_running_per_tenant, weight)
+values ($1, $2, $3, coalesce($4, false), nullif($5::integer, -1), nullif($6::integer, -1), nullif($7::integer, -1))
+on conflict (queue, tenant, type) do update set
+  is_paused = coalesce($4, c.is_paused),
+  max_running = case when $5 is null then c.max_running else nullif($5, -1) end,
+  max_running_per_tenant = case when $6 is null then c.max_running_per_tenant else nullif($6, -1) end,
+  weight = case when $7 is null then c.weight else nullif($7, -1) end;
+`,
+"db/queries/show_job.sql": `-- One job, wherever it is: all that is known of it.
+--   $1 uuid
+select j.id, j.tenant_id as "tenantId", j.queue, j.type,
+  case
+    when exists (select from rowhouse.ready_jobs r where r.job_id = j.id) then 'ready'
+    when exists (select from rowhouse.waiting_jobs w where w.tenant_id = j.tenant_id and w.job_id = j.id) then 'waiting'
+    else 'running'
+  end as state,
+  j.priority, j.attempts, j.max_attempts as "maxAttempts", j.unique_key as "uniqueKey", j.payload, j.failures, j.created_at as "createdAt",
+  j.run_at as "runAt", null::timestamptz as "endedAt"
+from rowhouse.jobs j where j.id = $1
+union all
+select d.id, d.tenant_id, d.queue, d.type, 'dead', d.priority, d.attempts, d.max_attempts, d.unique_key, d.payload, d.failures, d.created_at,
+  null, d.died_at
+from rowhouse.dead_jobs d where d.id = $1
+union all
+select h.id, h.tenant_id, h.queue, h.type, h.outcome, null, h.attempts, null, null, null, '[]', h.created_at, h.started_at, h.finished_at
+from rowhouse.job_history h where h.id = $1
+limit 1;
 `,
 "db/queries/tenant_lock_holders.sql": `-- Who holds a tenant's lock ($1 uuid): the sessions with a transaction of that tenant open. pg_locks shows a lock of one
 -- 64-bit number as two of 32 bits.

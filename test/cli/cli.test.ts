@@ -1,11 +1,14 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cp, mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTokenVerifier } from "../../src/auth/verify-token.ts";
 import type { TokenConfig } from "../../src/config.ts";
+import { greet } from "../fixtures/jobs-app.ts";
 import { createTestDatabase, type TestDatabase } from "../helpers/database.ts";
+import { createJobServer, until } from "../jobs/job-server.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 const SECRET = "a secret of the tests, 32 bytes long at least";
@@ -208,6 +211,58 @@ describe("rowhouse", () => {
     });
   });
 
+  it("runs jobs until it is told to stop, and shows and steers the queue", async () => {
+    const { withTenant } = createJobServer(server);
+    const { id, slug } = await server.createTenant();
+    const enqueue = (name: string) => withTenant(id, (db) => greet.enqueue(db, { name }));
+    await enqueue("a");
+    expect((await rowhouse(["jobs", "list", "--tenant", slug, "--state", "ready"])).stdout).toMatch(
+      /greet +ready +0\/10/,
+    );
+    expect(
+      (await rowhouse(["jobs", "limit", "--queue", "default", "--running", "1", "--per-tenant", "none"])).code,
+    ).toBe(0);
+    const worker = spawn(
+      process.execPath,
+      [
+        ...["--import", "tsx", "--conditions=rowhouse-source", path.join(ROOT, "src/cli/main.ts")],
+        ...["worker", "--app", "test/fixtures/jobs-app.ts", "--concurrency", "2"],
+      ],
+      { cwd: ROOT, env: { PATH: process.env["PATH"], ...env, WORKER_DATABASE_URL: server.workerUrl }, stdio: "ignore" },
+    );
+    const ended = once(worker, "exit");
+    await until(async () => (await server.asOwner("select from rowhouse.job_history")).rowCount === 1);
+    worker.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+    const stats = await rowhouse(["jobs", "stats", "--json"]);
+    expect(JSON.parse(stats.stdout)).toMatchObject([
+      { queue: "default", type: "greet", ready: 0, dead: 0, doneLastHour: 1 },
+    ]);
+
+    const waiting = await enqueue("b");
+    expect((await rowhouse(["jobs", "pause", "--type", "greet"])).stdout).toContain("paused");
+    expect((await rowhouse(["jobs", "resume", "--type", "greet"])).stdout).toContain("resumed");
+    expect(JSON.parse((await rowhouse(["jobs", "show", waiting.id])).stdout)).toMatchObject({
+      state: "ready",
+      payload: { name: "b" },
+    });
+    expect((await rowhouse(["jobs", "cancel", waiting.id])).stdout).toBe("1 jobs\n");
+    expect((await rowhouse(["jobs", "retry", "--all", "--tenant", slug])).stdout).toBe("0 jobs\n");
+    expect(await rowhouse(["jobs", "discard"])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("give --all"),
+    });
+    expect(await rowhouse(["jobs", "pause"])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("Say what to pause"),
+    });
+    expect(await rowhouse(["jobs", "show", "7"])).toMatchObject({ code: 2, stderr: expect.stringContaining("a UUID") });
+    expect(await rowhouse(["worker", "--app", "test/fixtures/jobs-app.ts"])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("Set WORKER_DATABASE_URL"),
+    });
+  });
+
   it("finds a sabotage and says how to mend it", async () => {
     await server.asOwner("drop policy tenant_isolation on public.notes");
     const doctor = await rowhouse(["doctor"]);
@@ -284,11 +339,11 @@ describe("rowhouse", () => {
 
   it("has an example in every command's help, and lists in docs/cli.md the commands that there are", async () => {
     const commands: string[] = [];
-    for (const group of [[], ["tenant"], ["key"], ["migrations"]]) {
+    for (const group of [[], ["tenant"], ["key"], ["migrations"], ["jobs"]]) {
       const { stdout } = await rowhouse([...group, "--help"]);
       const listed = stdout.slice(stdout.indexOf("Commands:")).matchAll(/^ {2}([a-z][a-z-]+)/gm);
       for (const [, name = ""] of listed) {
-        if (!["help", "tenant", "key", "migrations"].includes(name)) commands.push([...group, name].join(" "));
+        if (!["help", "tenant", "key", "migrations", "jobs"].includes(name)) commands.push([...group, name].join(" "));
       }
     }
     const helps = await Promise.all(commands.map((command) => rowhouse([...command.split(" "), "--help"])));

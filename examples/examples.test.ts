@@ -5,6 +5,8 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../test/helpers/database.ts";
 import { createApp } from "./adopt/app.ts";
 import { notesFeature } from "./first-feature/notes.ts";
+import { summariesFeature } from "./jobs/summaries.ts";
+import { until } from "../test/jobs/job-server.ts";
 
 const tokens = { secret: "a secret of the tests, 32 bytes long at least", issuer: "test", audience: "test" };
 const migrations = [{ source: "notes", path: fileURLToPath(new URL("./first-feature/migrations", import.meta.url)) }];
@@ -20,7 +22,7 @@ beforeAll(async () => {
   await migrate({ ownerUrl: server.ownerUrl, rolePrefix: server.rolePrefix, folders: migrations });
   rowhouse = await createRowhouse({
     url: server.appUrl,
-    features: [notesFeature],
+    features: [notesFeature, summariesFeature],
     migrations,
     resolvers: [jwtClaim({ verifier: createTokenVerifier(tokens) }), apiKey()],
     log: "silent",
@@ -35,6 +37,27 @@ beforeAll(async () => {
 afterAll(async () => {
   await rowhouse.close();
   await server.drop();
+});
+
+it("a job does its work after the request, as the tenant that asked", async () => {
+  const as = (slug: string) => ({ authorization: bearer[slug]! });
+  const worker = rowhouse.work({ url: server.workerUrl });
+  const body = "a text of more than twenty letters";
+  const { body: note } = (await request(rowhouse.app).post("/notes").set(as("acme")).send({ title: "long", body })) as {
+    body: { id: string };
+  };
+  await request(rowhouse.app).post(`/notes/${note.id}/summary`).set(as("globex")).expect(404);
+  const first = await request(rowhouse.app).post(`/notes/${note.id}/summary`).set(as("acme")).expect(200);
+  expect(first.body).toMatchObject({ isNew: true });
+  await until(async () => {
+    const { body: now } = (await request(rowhouse.app).get(`/notes/${note.id}`).set(as("acme"))) as {
+      body: { body: string };
+    };
+    return now.body === "a text of more than …";
+  });
+  await worker.stop();
+  await request(rowhouse.app).delete(`/notes/${note.id}`).set(as("acme"));
+  await server.asOwner("delete from public.notes where id = $1", [note.id]);
 });
 
 it("the first feature keeps two tenants apart", async () => {

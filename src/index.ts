@@ -42,6 +42,7 @@ export {
 } from "./jobs/define-job.ts";
 export type { Backoff } from "./jobs/backoff.ts";
 export type { JobWorker, JobWorkerOptions } from "./jobs/job-worker.ts";
+export { maintainJobHistory, type HistoryOptions, type HistoryReport } from "./jobs/job-history.ts";
 export {
   cancelJobs,
   controlJobs,

@@ -3,7 +3,7 @@ import { defineFeature, defineJob, found, idOf } from "rowhouse";
 import { z } from "zod";
 import { notes } from "../first-feature/notes.ts";
 
-export const summarise = defineJob("notes.summarise", {
+const summarise = defineJob("notes.summarise", {
   payload: z.object({ noteId: z.uuid(), requestedAt: z.date() }),
   retry: { attempts: 5 },
   timeout: 30_000,

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { SqlConnection } from "../database/sql-connection.ts";
+import { maintainJobHistory } from "../jobs/job-history.ts";
 import {
   cancelJobs,
   controlJobs,
@@ -39,6 +40,20 @@ export function addJobs(program: Command): void {
   addLooking(jobs);
   addEnding(jobs);
   addControls(jobs);
+  jobs
+    .command("maintain")
+    .description(
+      "make the history's partitions for the days to come, and drop what is older than is to be kept; for every night",
+    )
+    .option("--keep <days>", "whole days to keep", toCount, 14)
+    .option("--json", "print JSON")
+    .addHelpText("after", "\nExample:\n  rowhouse jobs maintain --keep 30")
+    .action(({ keep, json }: { keep: number; json?: boolean }) =>
+      withOwner(async (owner) => {
+        const report = await maintainJobHistory(owner, { keepDays: keep });
+        print(report, json, () => `made ${report.made.length} partitions, dropped ${report.dropped.length}`);
+      }),
+    );
 }
 
 function addLooking(jobs: Command): void {

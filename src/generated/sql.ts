@@ -19,6 +19,7 @@ export type SqlPath =
   | "db/queries/init_problems.sql"
   | "db/queries/insecure_tables.sql"
   | "db/queries/invalid_indexes.sql"
+  | "db/queries/job_history_partitions.sql"
   | "db/queries/job_stats.sql"
   | "db/queries/ledger_differences.sql"
   | "db/queries/list_jobs.sql"
@@ -1535,6 +1536,15 @@ where not i.indisvalid
   and c.relkind = 'i'
   and n.nspname not like 'pg\\_%'
 order by 1;
+`,
+"db/queries/job_history_partitions.sql": `-- The days' partitions of the job history, the oldest first, and until when each reaches. The one for the rest is none of them.
+select c.relname::text as name,
+  (pg_catalog.regexp_match(pg_catalog.pg_get_expr(c.relpartbound, c.oid), $$TO \\('([^']+)'\\)$$))[1]::timestamptz as "upTo"
+from pg_catalog.pg_inherits i
+join pg_catalog.pg_class c on c.oid = i.inhrelid
+where i.inhparent = 'rowhouse.job_history'::pg_catalog.regclass
+  and pg_catalog.pg_get_expr(c.relpartbound, c.oid) <> 'DEFAULT'
+order by 2;
 `,
 "db/queries/job_stats.sql": `-- The queue by queue and type: what is ready, waits, runs and is dead, how old the oldest ready job is, and how the last hour went.
 with live as (

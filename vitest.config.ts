@@ -14,5 +14,7 @@ export default defineConfig({
     // Tests that start processes take long on a busy machine; none asserts a time.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    // What is waited for comes about sooner or later: how soon is the machine's affair.
+    expect: { poll: { timeout: 60_000 } },
   },
 });

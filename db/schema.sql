@@ -881,15 +881,17 @@ END;
 
 -- owner: rowhouse_queue
 CREATE OR REPLACE FUNCTION rowhouse.new_lanes(after bigint)
- RETURNS TABLE(lanes jsonb, last bigint, xmin text, xmax text)
+ RETURNS TABLE(lanes jsonb, last bigint, fence text, oldest text)
  LANGUAGE plpgsql
  SECURITY DEFINER ROWS 1
  SET search_path TO ''
 AS $function$
 begin
-  -- A statement of its own, ahead of the other's snapshot: whoever drew a number up to this one had an id before that snapshot.
+  -- First the number and then an id of its own: whoever drew one up to this had an id by then (enqueue_jobs), a lower one. A
+  -- snapshot's xmax would not do: it is the youngest transaction that has ended, and younger ones may be running.
   -- Of a sequence that has given no number yet, last_value is the first one that it will give.
   select s.last_value - case when s.is_called then 0 else 1 end into last from rowhouse.ready_jobs_seq s;
+  fence := pg_catalog.pg_current_xact_id()::text;
   select
     (select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(g.queue, g.tenant_id, g.type, g.priority, g.first))
      from (
@@ -897,9 +899,8 @@ begin
        from rowhouse.ready_jobs r where r.seq > after
        group by r.queue, r.tenant_id, r.type, r.priority
      ) as g),
-    pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::text,
-    pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::text
-  into lanes, xmin, xmax;
+    pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::text
+  into lanes, oldest;
   return next;
 end
 $function$;

@@ -1,8 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { features, migrations, resolvers } from "../examples/invoicing/src/app.ts";
-import { connectSql } from "../src/database/sql-connection.ts";
-import { createRowhouse } from "../src/rowhouse.ts";
+import { z } from "zod";
+import { connectSql, type SqlConnection } from "../src/database/sql-connection.ts";
+import { defineJob } from "../src/jobs/define-job.ts";
+import { cancelJobs } from "../src/jobs/operate-jobs.ts";
+import { createRowhouse, type Rowhouse } from "../src/rowhouse.ts";
 import { createApiKey } from "../src/lifecycle/api-keys.ts";
 import type { ProvisionOptions } from "../src/lifecycle/provision-schema.ts";
 import { createDedicatedTenant, createTenant } from "../src/lifecycle/tenants.ts";
@@ -70,5 +73,26 @@ async function fill(appUrl: string, options: ProvisionOptions): Promise<void> {
         sql`select rowhouse.store_idempotent_answer('example', sha256('example'), 200::smallint, '{}', 'example')`,
       );
     });
+    await fillQueue(rowhouse, owner, id);
   }
+}
+
+const exampleJob = defineJob("example", { payload: z.null(), run: () => Promise.resolve() });
+
+/** One job that is ready, one that waits, one that is dead, and one that has ended. */
+async function fillQueue(rowhouse: Rowhouse, owner: SqlConnection, tenantId: string): Promise<void> {
+  const [, , dead, ended] = await rowhouse.withTenant(tenantId, async (db) => [
+    await exampleJob.enqueue(db, null),
+    await exampleJob.enqueue(db, null, { delay: 3_600_000 }),
+    await exampleJob.enqueue(db, null),
+    await exampleJob.enqueue(db, null),
+  ]);
+  await cancelJobs(owner, [ended!.id]);
+  await owner.query(
+    `insert into rowhouse.dead_jobs
+       (tenant_id, id, type, queue, priority, payload, payload_version, attempts, max_attempts, created_at, failures)
+     select tenant_id, id, type, queue, priority, payload, payload_version, max_attempts, max_attempts, created_at, '[]'
+     from rowhouse.jobs where id = $1`,
+    [dead!.id],
+  );
 }

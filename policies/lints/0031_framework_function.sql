@@ -34,7 +34,7 @@ from (
     ('heartbeat_worker(uuid, double precision)', 'b29d9fcb56fa'),
     ('lease_lock(uuid)', '5e09b23b52e9'),
     ('missing_migrations(text[], text)', '3687c71a9fb1'),
-    ('new_lanes(bigint)', '78a3c611db18'),
+    ('new_lanes(bigint)', '779a5ce2b426'),
     ('promote_jobs(timestamp with time zone, integer)', '039778e58d88'),
     ('register_worker(text, double precision)', 'b9937e92cf0a'),
     ('release_jobs(uuid, uuid[], uuid[], uuid[])', 'f4a4b53ce44b'),

@@ -757,16 +757,18 @@ begin
 end
 $$;
 
--- The lanes with lines numbered above \`after\`, and where the numbers stand. A number that was drawn before \`xmax\` was the next
--- transaction's id is there, or never will be, once the oldest running transaction (\`xmin\`) is younger than that.
+-- The lanes with lines numbered above \`after\`, and where the numbers stand: all up to \`last\` were drawn by transactions older than
+-- \`fence\`, so they are there, or never will be, once the oldest running transaction (\`oldest\`) is younger than that.
 create function rowhouse.new_lanes(after bigint)
-returns table (lanes jsonb, last bigint, xmin text, xmax text)
+returns table (lanes jsonb, last bigint, fence text, oldest text)
 language plpgsql volatile security definer rows 1 set search_path = ''
 as $$
 begin
-  -- A statement of its own, ahead of the other's snapshot: whoever drew a number up to this one had an id before that snapshot.
+  -- First the number and then an id of its own: whoever drew one up to this had an id by then (enqueue_jobs), a lower one. A
+  -- snapshot's xmax would not do: it is the youngest transaction that has ended, and younger ones may be running.
   -- Of a sequence that has given no number yet, last_value is the first one that it will give.
   select s.last_value - case when s.is_called then 0 else 1 end into last from rowhouse.ready_jobs_seq s;
+  fence := pg_catalog.pg_current_xact_id()::text;
   select
     (select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(g.queue, g.tenant_id, g.type, g.priority, g.first))
      from (
@@ -774,9 +776,8 @@ begin
        from rowhouse.ready_jobs r where r.seq > after
        group by r.queue, r.tenant_id, r.type, r.priority
      ) as g),
-    pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::text,
-    pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::text
-  into lanes, xmin, xmax;
+    pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::text
+  into lanes, oldest;
   return next;
 end
 $$;
@@ -4005,7 +4006,7 @@ from (
     ('heartbeat_worker(uuid, double precision)', 'b29d9fcb56fa'),
     ('lease_lock(uuid)', '5e09b23b52e9'),
     ('missing_migrations(text[], text)', '3687c71a9fb1'),
-    ('new_lanes(bigint)', '78a3c611db18'),
+    ('new_lanes(bigint)', '779a5ce2b426'),
     ('promote_jobs(timestamp with time zone, integer)', '039778e58d88'),
     ('register_worker(text, double precision)', 'b9937e92cf0a'),
     ('release_jobs(uuid, uuid[], uuid[], uuid[])', 'f4a4b53ce44b'),

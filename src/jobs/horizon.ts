@@ -2,10 +2,10 @@
 export interface NumbersSeen {
   /** The last number that was drawn. */
   readonly last: number;
-  /** The oldest running transaction's id (pg_snapshot_xmin). */
-  readonly xmin: bigint;
-  /** The next transaction's id (pg_snapshot_xmax). */
-  readonly xmax: bigint;
+  /** A transaction's id that is higher than that of any which drew one of them. */
+  readonly fence: bigint;
+  /** The id of the oldest transaction that was running a moment later. */
+  readonly oldest: bigint;
 }
 
 /** How long a number is waited for, in milliseconds; after that it is left to the look at all lanes. */
@@ -19,15 +19,15 @@ const PATIENCE_MS = 10_000;
  */
 export function createHorizon(now: () => number = () => performance.now()) {
   let horizon = 0;
-  const unsettled: { readonly last: number; readonly xmax: bigint; readonly at: number }[] = [];
+  const unsettled: { readonly last: number; readonly fence: bigint; readonly at: number }[] = [];
   return {
     get value() {
       return horizon;
     },
     /** @returns the number after which new ones are to be looked for */
-    note({ last, xmin, xmax }: NumbersSeen): number {
-      if (last > (unsettled.at(-1)?.last ?? horizon)) unsettled.push({ last, xmax, at: now() });
-      while (unsettled[0] && (unsettled[0].xmax <= xmin || now() - unsettled[0].at > PATIENCE_MS)) {
+    note({ last, fence, oldest }: NumbersSeen): number {
+      if (last > (unsettled.at(-1)?.last ?? horizon)) unsettled.push({ last, fence, at: now() });
+      while (unsettled[0] && (unsettled[0].fence <= oldest || now() - unsettled[0].at > PATIENCE_MS)) {
         horizon = unsettled.shift()!.last;
       }
       return horizon;

@@ -53,14 +53,14 @@ export function createQueueStore(connection: SqlConnection) {
     },
 
     async newLanes(after: number): Promise<NumbersSeen & { readonly lanes: readonly LaneFound[] }> {
-      const row = await one<{ lanes: NewLane[] | null; last: string; xmin: string; xmax: string }>(
+      const row = await one<{ lanes: NewLane[] | null; last: string; fence: string; oldest: string }>(
         "select * from rowhouse.new_lanes($1)",
         [after],
       );
       const lanes = (row.lanes ?? []).map(([queue, tenantId, type, priority, first]) => ({
         ...{ queue, tenantId, type, priority, first },
       }));
-      return { lanes, last: Number(row.last), xmin: BigInt(row.xmin), xmax: BigInt(row.xmax) };
+      return { lanes, last: Number(row.last), fence: BigInt(row.fence), oldest: BigInt(row.oldest) };
     },
 
     async allLanes(): Promise<readonly LaneFound[]> {

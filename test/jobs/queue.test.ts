@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connectSql, type SqlConnection } from "../../src/database/sql-connection.ts";
+import { createHorizon } from "../../src/jobs/horizon.ts";
 import type { Lane } from "../../src/jobs/lanes.ts";
 import { type ClaimedJob, createQueueStore, type QueueStore } from "../../src/jobs/queue-store.ts";
 import { createTestDatabase, type TestDatabase } from "../helpers/database.ts";
+import { until } from "./job-server.ts";
 
 /*
  * The queue's functions, in the order in which several sessions may call them. Each connection is a session of its own; an open
@@ -321,13 +323,29 @@ describe("the numbers of ready jobs", () => {
     await enqueue([{}]);
     const seen = await store.newLanes(0);
     // The slow one's transaction is running, and was when the last number was drawn.
-    expect(seen.xmin < seen.xmax).toBe(true);
+    expect(seen.oldest < seen.fence).toBe(true);
     await claim();
     await slow.query("commit");
     await slow.end();
     const later = await store.newLanes(0);
     expect(later.lanes).toMatchObject([{ first: seen.last - 1 }]);
-    expect(later.xmin >= seen.xmax).toBe(true);
+    expect(later.last).toBe(seen.last);
+  });
+
+  it("are waited for while the youngest transaction of all may have drawn one", async () => {
+    const slow = await asTenant();
+    await enqueueOn(slow, [{}]);
+    const horizon = createHorizon();
+    // Nobody has begun or ended since: its id is the last that was given.
+    for (let looks = 0; looks < 3; looks += 1) horizon.note(await store.newLanes(horizon.value));
+    await slow.query("commit");
+    await slow.end();
+    expect((await store.newLanes(horizon.value)).lanes).toHaveLength(1);
+    // Ids are the whole server's: others' transactions have to end too.
+    await until(async () => {
+      horizon.note(await store.newLanes(horizon.value));
+      return (await store.newLanes(horizon.value)).lanes.length === 0;
+    });
   });
 
   it("are found lane by lane, for whoever has just come", async () => {

@@ -87,12 +87,12 @@ async function fillQueue(rowhouse: Rowhouse, owner: SqlConnection, tenantId: str
     await exampleJob.enqueue(db, null),
     await exampleJob.enqueue(db, null),
   ]);
-  await cancelJobs(owner, [ended!.id]);
+  await cancelJobs(owner, [ended.id]);
   await owner.query(
     `insert into rowhouse.dead_jobs
        (tenant_id, id, type, queue, priority, payload, payload_version, attempts, max_attempts, created_at, failures)
      select tenant_id, id, type, queue, priority, payload, payload_version, max_attempts, max_attempts, created_at, '[]'
      from rowhouse.jobs where id = $1`,
-    [dead!.id],
+    [dead.id],
   );
 }

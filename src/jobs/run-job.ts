@@ -140,8 +140,13 @@ export class JobRun implements JobInput<unknown> {
       return { kind: "done" };
     }
     const { id, lease } = this.#job;
-    await transaction.db.execute(sql`select rowhouse.finish_job(${id}, ${lease}, ${this.attempt})`);
-    await transaction.commit();
+    // Sent at once, with COMMIT right behind it: a refusal turns that into a ROLLBACK.
+    const finishing = transaction.db
+      .execute(sql`select rowhouse.finish_job(${id}, ${lease}, ${this.attempt})`)
+      .execute();
+    const [finish, commit] = await Promise.allSettled([finishing, transaction.commit()]);
+    if (finish.status === "rejected") throw finish.reason;
+    if (commit.status === "rejected") throw commit.reason;
     return { kind: "finished" };
   }
 

@@ -28,8 +28,9 @@ export interface Lanes {
    * Divides places among tenants with work, beginning after whoever was last: each may hold the same number of jobs.
    * @param places how many more jobs there is room for
    * @param held jobs that are held already, by tenant
+   * @param newcomers how many tenants that hold nothing get a place beyond the room there is
    */
-  take(places: number, held: ReadonlyMap<string, number>): LaneQuota[];
+  take(places: number, held: ReadonlyMap<string, number>, newcomers: number): LaneQuota[];
   /** How many turns a tenant gets for another's one. @defaultValue 1 for each */
   setWeights(weights: ReadonlyMap<string, number>): void;
   /** Notes what a claim has found: a lane that gave less than was asked for has no more. */
@@ -68,17 +69,22 @@ export function createLanes(): Lanes {
       if (known) known.after = Math.min(known.after, lane.after);
       else lanes.set(keyOf(lane), lane);
     },
-    take(places, held) {
+    take(places, held, newcomers) {
       const total = [...held.values()].reduce((sum, count) => sum + count, places);
       const share = total / [...tenants.keys()].reduce((sum, tenantId) => sum + weightOf(tenantId), 0);
       const quotas: LaneQuota[] = [];
       let left = places;
+      let beyond = newcomers;
       for (const [tenantId, lanes] of [...tenants]) {
         const holds = held.get(tenantId) ?? 0;
-        // Whoever has nothing here gets a place beyond the room there is: it must not wait until others' jobs have made some.
         const due = Math.max(1, Math.ceil(share * weightOf(tenantId))) - holds;
-        const quota = Math.max(Math.min(left, due), holds === 0 ? 1 : 0);
-        if (quota <= 0) continue;
+        let quota = Math.max(0, Math.min(left, due));
+        // Whoever has nothing here must not wait until others' jobs have made room.
+        if (quota === 0 && holds === 0 && beyond > 0) {
+          quota = 1;
+          beyond -= 1;
+        }
+        if (quota === 0) continue;
         if (quotas.length >= MAX_LANES) break;
         const inOrder = [...lanes.values()].sort((one, other) => one.priority - other.priority);
         quotas.push(...inOrder.map((lane) => ({ lane, quota })));

@@ -10,6 +10,9 @@ import type { JobOutcome } from "./run-job.ts";
 /** Jobs whose ends are told in one statement. */
 const BATCH = 1_000;
 
+/** How long leases of which nothing is left wait for each other, in milliseconds. */
+const CLOSING_MS = 100;
+
 export interface ReporterDeps {
   readonly store: QueueStore;
   readonly held: HeldJobs;
@@ -35,6 +38,15 @@ export interface Reporter {
 export function createReporter({ store, held, log, current, onWaiting }: ReporterDeps): Reporter {
   let done: ClaimedJob[] = [];
   let telling: Promise<void> | undefined;
+  let closing: NodeJS.Timeout | undefined;
+
+  /** A lease of which nothing is left is no matter of urgency: the next batch of ends takes it along, or it goes with others. */
+  function tellSoon(): void {
+    closing ??= setTimeout(() => {
+      closing = undefined;
+      tell();
+    }, CLOSING_MS);
+  }
 
   /** In batches: one statement is under way, and the next takes what has gathered meanwhile. */
   function tell(): void {
@@ -90,7 +102,7 @@ export function createReporter({ store, held, log, current, onWaiting }: Reporte
       if (outcome.kind === "failed") await insist(worker, () => fail(worker, definition, job, outcome.thrown));
       if (outcome.kind === "interrupted") await insist(worker, () => store.release(worker, [job]));
       held.remove(job);
-      tell();
+      tellSoon();
     },
     async release(worker, jobs) {
       await store.release(worker, jobs);
@@ -98,6 +110,9 @@ export function createReporter({ store, held, log, current, onWaiting }: Reporte
       tell();
     },
     async idle() {
+      clearTimeout(closing);
+      await telling;
+      tell();
       await telling;
     },
     clear() {

@@ -43,6 +43,7 @@ export interface Worker {
 /** Jobs that are claimed ahead, at the most: about a tenth of a second's worth. */
 const MAX_AHEAD = 2_000;
 const AHEAD_SECONDS = 0.1;
+const CONCURRENCY = 10;
 const STOP_DEADLINE_MS = 25_000;
 /** How often it is looked whether something has taken too long, in milliseconds. */
 const CHECK_MS = 50;
@@ -99,7 +100,9 @@ export function startWorker(options: WorkerOptions): Worker {
   }
 
   async function claim(worker: string, { lanes }: LookOut): Promise<boolean> {
-    const quotas = lanes.take(hands.room(), hands.held);
+    // With a tenant for every place, a newcomer's turn would not come any sooner.
+    const newcomers = Math.max(0, (options.concurrency ?? CONCURRENCY) - hands.held.size);
+    const quotas = lanes.take(hands.room(), hands.held, newcomers);
     if (quotas.length === 0) return false;
     isClaimInDoubt = true;
     const { found, jobs } = await claims.claim(worker, quotas);
@@ -168,7 +171,7 @@ function createHands(
   onRoom: () => void,
   onWaiting: () => void,
 ) {
-  const { concurrency = 10, log } = options;
+  const { concurrency = CONCURRENCY, log } = options;
   const buffer = createJobBuffer();
   const held = createHeldJobs();
   const running = new Map<JobRun, Promise<void>>();

@@ -9,9 +9,14 @@ const lane = (tenantId: string, changes: Partial<Lane> = {}): Lane => ({
   ...changes,
 });
 
-const taken = (lanes: ReturnType<typeof createLanes>, places: number, held: Record<string, number> = {}) =>
+const taken = (
+  lanes: ReturnType<typeof createLanes>,
+  places: number,
+  held: Record<string, number> = {},
+  newcomers = 1,
+) =>
   lanes
-    .take(places, new Map(Object.entries(held)))
+    .take(places, new Map(Object.entries(held)), newcomers)
     .map(({ lane: { tenantId, priority }, quota }) => [tenantId, priority, quota]);
 
 describe("lanes", () => {
@@ -42,6 +47,7 @@ describe("lanes", () => {
     lanes.add(lane("a"), 1);
     lanes.add(lane("b"), 1);
     expect(taken(lanes, 0, { a: 10 })).toEqual([["b", 2, 1]]);
+    expect(taken(lanes, 0, { a: 10 }, 0)).toEqual([]);
   });
 
   it("come in the order of their priorities, and by weight", () => {
@@ -60,13 +66,13 @@ describe("lanes", () => {
   it("are gone when they gave less than was asked for, and look after the last number otherwise", () => {
     const lanes = createLanes();
     lanes.add(lane("a"), 7);
-    const [quota] = lanes.take(2, new Map());
+    const [quota] = lanes.take(2, new Map(), 0);
     expect(quota).toMatchObject({ lane: { after: 6 }, quota: 2 });
     lanes.found(quota!, 2, 9);
-    expect(lanes.take(2, new Map())[0]).toMatchObject({ lane: { after: 9 } });
+    expect(lanes.take(2, new Map(), 0)[0]).toMatchObject({ lane: { after: 9 } });
     // Somebody's transaction took longer.
     lanes.add(lane("a"), 8);
-    const [again] = lanes.take(2, new Map());
+    const [again] = lanes.take(2, new Map(), 0);
     expect(again).toMatchObject({ lane: { after: 7 } });
     lanes.found(again!, 1, 8);
     expect(lanes.size).toBe(0);

@@ -50,7 +50,11 @@ const rows = [...figures].map(([key, values]) => {
   return { contender, metric: metric.join(" "), median: Number(median(values).toPrecision(4)) };
 });
 const of = (contender: string, metric: string) => median(figures.get(`${contender} ${metric}`) ?? []);
-const ratio = (metric: string, peer: string) => Number((of("rowhouse", metric) / of(peer, metric)).toFixed(2));
+/** Undefined where the peer did not run. */
+const ratio = (metric: string, peer: string) => {
+  const value = of("rowhouse", metric) / of(peer, metric);
+  return Number.isFinite(value) ? Number(value.toFixed(2)) : undefined;
+};
 const ratios = {
   noop_vs_graphile_fastest: ratio("noop/s", "graphile-fastest"),
   noop_vs_graphile_default: ratio("noop/s", "graphile-default"),

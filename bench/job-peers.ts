@@ -1,4 +1,5 @@
 import { Queue, Worker } from "bullmq";
+import { Redis } from "ioredis";
 import { Logger, makeWorkerUtils, run, type RunnerOptions } from "graphile-worker";
 import pg from "pg";
 import PgBoss from "pg-boss";
@@ -175,10 +176,15 @@ export const pgboss: OpenContender = async ({ ownerUrl }) => {
 
 /** Not there where no Redis answers on this machine. */
 export const bullmq: OpenContender = async () => {
-  const connection = { host: "127.0.0.1", port: 6379, maxRetriesPerRequest: null, retryStrategy: () => null };
-  const queue = new Queue(`bench-${process.pid}`, { connection, defaultJobOptions: { removeOnComplete: true } });
-  queue.on("error", () => {});
-  const answers = await queue.waitUntilReady().then(
+  const redis = new Redis({
+    host: "127.0.0.1",
+    port: 6379,
+    maxRetriesPerRequest: null,
+    retryStrategy: () => null,
+    lazyConnect: true,
+  });
+  redis.on("error", () => {});
+  const answers = await redis.connect().then(
     () => true,
     () => false,
   );
@@ -186,6 +192,9 @@ export const bullmq: OpenContender = async () => {
     console.log("skipped: no Redis");
     return undefined;
   }
+  const connection = redis;
+  const queue = new Queue(`bench-${process.pid}`, { connection, defaultJobOptions: { removeOnComplete: true } });
+  await queue.waitUntilReady();
   const hits = counter();
   let onPickup = () => {};
   const start = async () => {
@@ -234,6 +243,7 @@ export const bullmq: OpenContender = async () => {
     async close() {
       await queue.obliterate({ force: true });
       await queue.close();
+      redis.disconnect();
     },
   };
   return contender;
